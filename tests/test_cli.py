@@ -16,7 +16,6 @@ from partwhole._checks import InputError
 from partwhole.cli import command as commands
 from partwhole.cli import main
 from partwhole.study import registry
-from partwhole.study.registry import registered
 from partwhole.tasks.images._files import VARIABLE
 
 
@@ -47,7 +46,7 @@ def test_list_never_cuts_a_name(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     main(["list"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if not line.startswith(" ")] == list(registered())
+    assert [line for line in lines if not line.startswith(" ")] == list(registry.registered())
     question = next(iter(registry.declarations().values())).question
     assert " ".join(lines[1].split()) == question[:72].rsplit(" ", 1)[0]
 
