@@ -1,4 +1,8 @@
-"""How learning gets there: systems, the path that `flow` or `descend` follows, and its clocks."""
+"""How learning gets there: systems, the path that `flow` or `descend` follows, and its clocks.
+
+`assumptions.check_assumptions` tells which assumptions of the forecast hold, and
+`quadratic_loss.QuadraticLoss` is a loss of the population or a sample for `Diagonal`.
+"""
 
 from partwhole._extras import needs
 

@@ -1,4 +1,9 @@
-"""Where learning ends: features x cost x fit."""
+"""Where learning ends: features x cost x fit.
+
+`many.Limits` are those of several learners or costs, `costs.FunctionSpaceL2` is a cost of gates for
+comparison, `checking.check_cost` tells whether a cost of one's own is right, and
+`proofs.determination` and `proofs.solvability` define their results.
+"""
 
 from partwhole.limits.addition import memorization_leak as memorization_leak
 from partwhole.limits.costs import ChainNorm as ChainNorm

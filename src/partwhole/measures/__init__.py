@@ -8,6 +8,8 @@ agreement
     `inconsistency` of the decisions of two learners.
 count_salience
     `count_salience`, for more components than sets can be listed.
+dimensions, drift, runs
+    `participation_ratio`, `kernel_drift` of tangent kernels, and any measure `over_runs`.
 diagnosis
     `diagnose`: learned, slow, failed or broken down.
 extrema

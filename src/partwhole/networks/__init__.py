@@ -1,4 +1,16 @@
-"""Networks: their initial laws, their activations, and files of them."""
+"""Networks: their initial laws, their activations, and files of them.
+
+These are most often used. The others are in the modules of their subject:
+
+layer_salience, layer_dimensions
+    `layer_saliences` and `layer_dimensions` of every layer.
+paths
+    `network_limit`, `path_weights`, `conserved` and `architecture_cost` of gated networks.
+gated
+    `flipped_gates`.
+images.convnet, images.resnet, images.transformer
+    `convnet`, `resnet` and `vision_transformer` of any size; `image_network` has the published.
+"""
 
 from partwhole._extras import needs
 

@@ -1,4 +1,8 @@
-"""Single-task, multi-task, linear probing or finetuning: which, with numbers."""
+"""Single-task, multi-task, linear probing or finetuning: which, with numbers.
+
+The results are `advice.Advice`, `predicted.PredictedLosses` and `trained.TrainedLosses`, by
+`methods.Method`.
+"""
 
 from partwhole._extras import needs
 

@@ -6,7 +6,8 @@ cells in one dataset, `numbers` returns the numbers that the claims compare, and
 dataset. The TOML file has every sentence: question, answer, caption and claims (see `Declaration`).
 Published numbers are in a CSV file beside them. `run` takes such a module, its path, or the name
 under which an installed package registers it; the distribution ``partwhole-studies`` registers
-those of published claims.
+those of published claims. What runs and writes studies is in `execution`, `registry`,
+`declaration`, `evidence` and `report`.
 """
 
 from importlib import import_module

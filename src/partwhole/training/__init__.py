@@ -1,4 +1,18 @@
-"""Training of many small networks at once, and its results."""
+"""Training of networks of any family, and its results.
+
+These are most often used. The others are in the modules of their subject:
+
+margin_ascent, stationarity, gated_limits
+    `ascend_margin` to the end of training, `stationarity` there, and `distinct_limits`.
+rescaling
+    `rescale_after_pretraining`, and weights `for_finetuning`.
+relu_probing
+    `relu_probing`, a new readout of trained hidden units.
+results, concepts, diffusion.records
+    `Scores` of image networks, `ConceptAnswers` and `DiffusionRecords` of `Runs`.
+
+Results of other functions are classes of the same modules.
+"""
 
 from partwhole._extras import needs
 
