@@ -19,8 +19,8 @@ from partwhole import study as frame
 from partwhole._writing import WriteError, write_all
 from partwhole.audit.outputs import files
 from partwhole.cli import main
+from partwhole.study import declaration, report
 from partwhole.study import figure as figures
-from partwhole.study import report
 from partwhole.study.declaration import Findings
 
 # A disk is full and stays so, or fails once.
@@ -62,13 +62,13 @@ def figure(folder: Path, age: int) -> None:
     data = xr.Dataset({"y": ("n", np.arange(500.0) + age)})
     findings = Findings("", "", (), ())
     result = frame.Result(
-        "study", tiny_study, frame.declared(tiny_study), "", data, findings, float(age), 0, 0
+        "study", tiny_study, declaration.declared(tiny_study), "", data, findings, float(age), 0, 0
     )
     frame.save_figure(result, folder)
 
 
 def page(folder: Path, age: int) -> None:
-    frame.write_report([], folder, preset=f"age{age}" * 100, progress=False)
+    report.write_report([], folder, preset=f"age{age}" * 100, progress=False)
 
 
 def outputs(folder: Path, age: int) -> None:

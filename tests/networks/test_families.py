@@ -11,6 +11,7 @@ import pytest
 
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates
+from partwhole.measures import salience
 from partwhole.measures.dimensions import participation_ratio
 from partwhole.networks import (
     GatedNetwork,
@@ -96,7 +97,7 @@ def test_saliences_and_dimensions_of_layers(name):
     dimensions = layer_dimensions(network, network, inputs)
     for place, layer in enumerate(by_hand(network, inputs)):
         rows = layer.reshape(6, -1)
-        measured = measures.salience(rows, COMPONENTS, self_pairs=True)
+        measured = salience(rows, COMPONENTS, self_pairs=True)
         found = saliences[network.names[place]].salience
         np.testing.assert_allclose(found, measured.salience, rtol=1e-3, atol=1e-3)
         ratio = participation_ratio(rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from partwhole import study as frame
+from partwhole.study import registry
 from partwhole.study.declaration import items_of, read
 from partwhole.study.papers import registered_papers
 
@@ -19,7 +19,7 @@ MOST_WORDS = {"question": 18, "answer": 34, "caption": 27, "says": 16, "note": 4
 
 def files() -> dict[str, Path]:
     """Return the module of each registered study that declares its claims."""
-    specs = {name: find_spec(module) for name, module in frame.registered().items()}
+    specs = {name: find_spec(module) for name, module in registry.registered().items()}
     paths = {name: Path(spec.origin or "") for name, spec in specs.items() if spec}
     return {name: path for name, path in paths.items() if path.with_suffix(".toml").exists()}
 
@@ -30,7 +30,7 @@ def declarations():
 
 
 def test_each_has_a_test_of_its_own():
-    for name in frame.registered():
+    for name in registry.registered():
         folder, _, last = name.rpartition(".")
         assert (HERE / folder / f"test_{last}.py").is_file(), name
 

@@ -11,6 +11,7 @@ from study_variants import PYTHON, TOML
 
 from partwhole import study as frame
 from partwhole._checks import InputError
+from partwhole.study import evidence, report
 from partwhole.study.evidence import better, stored
 from partwhole.study.registry import load
 
@@ -39,7 +40,7 @@ def run(study, preset, tmp_path):
 def test_a_stored_result_is_read_as_it_was(study, tmp_path):
     assert stored(study) is None
     result = run(study, "laptop", tmp_path)
-    path = frame.keep(result)
+    path = evidence.keep(result)
     assert path == tmp_path / "some_studies" / "stored" / "coins.tiny.nc.gz"
     again = stored(study)
     assert again is not None
@@ -50,9 +51,9 @@ def test_a_stored_result_is_read_as_it_was(study, tmp_path):
 
 
 def test_the_report_shows_it_where_the_quick_preset_cannot_decide(study, tmp_path):
-    frame.keep(run(study, "laptop", tmp_path))
-    report = frame.write_report([study], tmp_path / "out", store=tmp_path / "store", progress=False)
-    assert report.results[0].preset == "laptop"
+    evidence.keep(run(study, "laptop", tmp_path))
+    pages = report.write_report([study], tmp_path / "out", store=tmp_path / "store", progress=False)
+    assert pages.results[0].preset == "laptop"
     page = html.unescape((tmp_path / "out" / "studies" / "coins-tiny.html").read_text())
     assert "Stored result of the preset laptop, computed on " in page
     assert "<code>partwhole run coins.tiny --preset laptop</code>" in page
@@ -64,12 +65,12 @@ def test_the_report_shows_it_where_the_quick_preset_cannot_decide(study, tmp_pat
 
 def test_it_does_not_where_it_decides_no_more(study, tmp_path):
     quick = run(study, "quick", tmp_path)
-    frame.keep(quick)
+    evidence.keep(quick)
     assert better(quick) is quick
 
 
 def test_a_result_of_another_source_says_so(study, tmp_path):
-    frame.keep(run(study, "laptop", tmp_path))
+    evidence.keep(run(study, "laptop", tmp_path))
     path = tmp_path / "some_studies" / "coins" / "tiny.py"
     path.write_text(FEWER.replace('config["seed"])', 'config["seed"] + 1)'))
     for name in [name for name in sys.modules if name.startswith("some_studies")]:
@@ -84,8 +85,8 @@ def test_what_cannot_be_stored_or_read(study, tmp_path):
 
     result = frame.run(tiny_study, store=tmp_path / "store", progress=False)
     with pytest.raises(InputError, match="got tiny_study, a file of its own; use `save_figure`"):
-        frame.keep(result)
-    path = frame.keep(run(study, "quick", tmp_path))
+        evidence.keep(result)
+    path = evidence.keep(run(study, "quick", tmp_path))
     path.write_bytes(b"CDF")
     with pytest.raises(
         InputError, match=r"NetCDF file; got .*coins.tiny.nc.gz: .*; write it again"

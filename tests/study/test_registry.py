@@ -12,6 +12,7 @@ import partwhole_studies
 from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.cli import main
+from partwhole.study import execution, registry
 from partwhole.study.registry import short_name
 
 GOOD = "from tiny_study import PRESETS, cell, figure, gather, numbers\n"
@@ -36,7 +37,7 @@ def test_a_file_runs_from_any_folder(write, tmp_path, monkeypatch, capsys):
     path = write(GOOD)
     result = frame.run(path, store=tmp_path / "store", progress=False)
     assert (result.name, result.computed) == ("my_study", 12)
-    with frame.spawned(1) as processes:
+    with execution.spawned(1) as processes:
         other = frame.run(path, executor=processes, store=tmp_path / "other", progress=False)
     assert other.computed == 12
     (tmp_path / "elsewhere").mkdir()
@@ -73,13 +74,13 @@ def test_a_file_runs_from_any_folder(write, tmp_path, monkeypatch, capsys):
 )
 def test_what_cannot_be_imported_is_named_with_its_line(write, text, name, sentence):
     with pytest.raises(InputError, match=sentence) as caught:
-        frame.find(write(text, name))
+        registry.find(write(text, name))
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there():
     with pytest.raises(InputError, match=r"a study's file exists; got nowhere.py; check its path"):
-        frame.find("nowhere.py")
+        registry.find("nowhere.py")
 
 
 def test_names_leave_out_the_outermost_package(monkeypatch):
@@ -87,4 +88,4 @@ def test_names_leave_out_the_outermost_package(monkeypatch):
     assert short_name(tiny_study) == "tiny_study"
     monkeypatch.setattr(partwhole_studies, "STUDIES", ())
     with pytest.raises(InputError, match="none is registered; install partwhole-studies, or"):
-        frame.find("leak_slope")
+        registry.find("leak_slope")

@@ -11,7 +11,7 @@ import pytest
 import tiny_study
 from study_variants import CAPTION, QUESTION, variant
 
-from partwhole import study as frame
+from partwhole.study import report
 from partwhole.study.pages.parts import interval, number
 
 
@@ -21,7 +21,7 @@ def write(tmp_path, monkeypatch):
     before = {*sys.modules}
 
     def write(*studies, **rest):
-        return frame.write_report(
+        return report.write_report(
             studies, tmp_path / "out", store=tmp_path / "store", progress=False, **rest
         )
 

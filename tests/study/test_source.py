@@ -12,7 +12,7 @@ import tiny_study
 
 from partwhole import study as frame
 from partwhole._checks import InputError
-from partwhole.study import execution
+from partwhole.study import declaration, execution, registry
 from partwhole.study.source import NO_SOURCE, fingerprint, source_of
 
 STUDY = '''
@@ -77,7 +77,7 @@ def written(tmp_path, monkeypatch):
         assert old in TOML
         (tmp_path / "square.toml").write_text(TOML.replace(old, new))
         monkeypatch.syspath_prepend(str(tmp_path))
-        return frame.find(tmp_path / "square.py")
+        return registry.find(tmp_path / "square.py")
 
     yield write
     for name in ("square", "helpers"):
@@ -228,7 +228,7 @@ def test_helpers_of_one_name_in_two_folders(tmp_path, monkeypatch):
     for _ in range(2):
         found = [frame.run(each, store=tmp_path / "store", progress=False) for each in paths]
         assert [each.claims[0].value for each in found] == [10.0, 20.0]
-    with frame.spawned(1) as processes:
+    with execution.spawned(1) as processes:
         found = [
             frame.run(each, executor=processes, store=tmp_path / "other", progress=False)
             for each in paths
@@ -252,7 +252,7 @@ def test_a_module_that_was_edited_since_is_refused(written):
 def test_an_edit_while_cells_wait_is_refused(written, tmp_path):
     study = written()
     path = Path(study.__file__)
-    with frame.spawned(1) as processes:
+    with execution.spawned(1) as processes:
         begun = execution.submit(study, executor=processes, store=tmp_path / "store")
         first = begun.futures[0].exception() or begun.futures[0].result()
         path.write_text(path.read_text() + "MORE = 1\n")
@@ -269,7 +269,7 @@ def test_a_study_without_a_file_is_never_read_from_the_store(tmp_path):
     assert fingerprint(module) == NO_SOURCE
     with pytest.raises(InputError, match="a Declaration; got none in typed_in; assign it to the n"):
         frame.run(module, store=tmp_path, progress=False)
-    module.DECLARATION = frame.declared(tiny_study)
+    module.DECLARATION = declaration.declared(tiny_study)
     for _ in range(2):
         result = frame.run(module, store=tmp_path, progress=False)
         assert (result.computed, result.read) == (12, 0)

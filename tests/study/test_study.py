@@ -15,6 +15,7 @@ import partwhole_studies
 from partwhole import __version__
 from partwhole import study as frame
 from partwhole._checks import InputError
+from partwhole.study import declaration, registry
 from partwhole.study import execution as running
 from partwhole.study import figure as figures
 from partwhole.study.registry import declarations
@@ -29,7 +30,7 @@ def variant(**changes) -> types.ModuleType:
     """Return the tiny study under another name, with some of it changed."""
     module = types.ModuleType("changed_study", tiny_study.__doc__)
     shared = {name: value for name, value in vars(tiny_study).items() if name[:2] != "__"}
-    vars(module).update({**shared, **changes, "DECLARATION": frame.declared(tiny_study)})
+    vars(module).update({**shared, **changes, "DECLARATION": declaration.declared(tiny_study)})
     return module
 
 
@@ -50,7 +51,7 @@ def test_a_larger_preset_reuses_the_cells_it_shares(tmp_path):
 def test_the_result_is_the_same_whatever_runs_the_cells(tmp_path, result):
     with ThreadPoolExecutor(3) as threads:
         threaded = frame.run(tiny_study, executor=threads, store=tmp_path / "a", progress=False)
-    with frame.spawned(2) as processes:
+    with execution.spawned(2) as processes:
         spawned = frame.run(tiny_study, executor=processes, store=tmp_path / "b", progress=False)
     assert spawned.computed == 12
     xr.testing.assert_identical(threaded.data, result.data)
@@ -135,7 +136,7 @@ def test_errors_of_the_frame(tmp_path, result):
     with pytest.raises(InputError, match="a study's name is one that `partwhole list` shows; got"):
         frame.run("no_such", store=tmp_path)
     with pytest.raises(InputError, match="workers is a whole number of at least 1; got 0"):
-        frame.spawned(0)
+        execution.spawned(0)
     with pytest.raises(InputError, match=r'format is "svg", "pdf" or "png"; got .gif.'):
         figures.render(result, "gif")
 
@@ -148,7 +149,7 @@ def test_a_module_that_is_no_study_is_named_with_what_it_lacks(tmp_path):
 
 
 def test_the_registered_studies_are_whole():
-    for name in frame.registered():
-        assert running.configurations(frame.find(name), "quick")
+    for name in registry.registered():
+        assert running.configurations(registry.find(name), "quick")
     assert all(its.question.endswith("?") for its in declarations().values())
     assert len(set(partwhole_studies.STUDIES)) == len(partwhole_studies.STUDIES)

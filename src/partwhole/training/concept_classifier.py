@@ -138,10 +138,11 @@ def train_concept_classifier(
 
     Examples
     --------
-    >>> from partwhole import networks, tasks
+    >>> from partwhole import tasks
+    >>> from partwhole.networks.images.convnet import convnet
     >>> space = tasks.circles(0.8)
     >>> shown = space.sample(60, side=8, seed=0)
-    >>> network = networks.convnet(
+    >>> network = convnet(
     ...     (8, 8, 3), outputs=4, channels=(4,), kernel=3, dense=(), seed=0
     ... )
     >>> training = Training(loss="cross entropy", optimiser="adam", epochs=2, batch=32)

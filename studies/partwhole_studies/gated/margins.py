@@ -62,26 +62,24 @@ def cell(config: Config) -> Arrays:
         return np.union1d(spaced, 10 ** np.arange(2, int(np.log10(last)) + 1)).tolist()
 
     def run(training: Training, steps: int, seed: list[int] | int = 0) -> Runs:
-        options = {"steps": steps, "record": records(steps), "seed": seed}
-        return trained(starts, inputs, labels, training, **options)
+        record = records(steps)
+        return trained(starts, inputs, labels, training, steps=steps, record=record, seed=seed)
 
-    flow = run(FLOW, config["flow"])
-    ways = {"flow": flow}
+    ways = {"flow": run(FLOW, config["flow"])}
     if config["descents"]:
         ways["published"] = run(PUBLISHED, 3200, seeds)
         ways["descent"] = run(FULL_BATCH, 100_000)
     arrays = {f"{way}_steps": runs.steps for way, runs in ways.items()}
     arrays |= {f"{way}_margins": np.asarray(runs.margins, float) for way, runs in ways.items()}
-    networks = flow.networks
+    networks = followed = ways["flow"].networks
     if config["ascend"]:
         networks = tuple(ascend_margin(net, inputs, labels) for net in networks)
-        ends = [stationarity(net, inputs, labels).margin for net in networks]
-        arrays["ended"] = np.array(ends)
+        arrays["ended"] = np.array([stationarity(net, inputs, labels).margin for net in networks])
     if relu:
-        return arrays | _learned_gates(flow.networks, inputs, labels)
+        return arrays | _learned_gates(followed, inputs, labels)
     limit = solve((inputs, labels), gates, fit="margin", intercept="none")
     if chains:
-        return arrays | _chains((inputs, labels), flow.networks, networks, gates, limit)
+        return arrays | _chains((inputs, labels), followed, networks, gates, limit)
     return arrays | {"largest": np.full(len(seeds), limit.normalised_margin)}
 
 

@@ -85,9 +85,8 @@ def cell(config: Config) -> Arrays:
     def train(net: Any, n: int, mode: Any, **options: Any) -> Any:
         epochs = config["fewer"].get(mode, training.epochs)
         options |= {"mode": mode, "progress": False}
-        return train_transfer(
-            net, splits[n], replace(training, epochs=epochs, seed=seed), **options
-        )
+        rule = replace(training, epochs=epochs, seed=seed)
+        return train_transfer(net, splits[n], rule, **options)
 
     pretrained = train(start, largest, "pretraining")
     modes = {

@@ -642,7 +642,7 @@ def test_composites_bring_their_targets():
     with pytest.raises(InputError) as caught:
         train(network, (images, images.targets), training)
     assert str(caught.value).startswith("data is a pair (an array of finite numbers, an array of")
-    assert str(caught.value).endswith("or a Composites; got a tuple of 2; pass one of these")
+    assert str(caught.value).endswith("; got a tuple of 2; pass one of these")
 
 
 def test_published_settings():
