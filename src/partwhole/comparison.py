@@ -146,10 +146,10 @@ def compare(
         For every row of the task: a learner's mean answers, or those of several runs.
     salience : OverlapKernel, Salience or floats; or a sequence with one for each run
         The learner's kernel, or its saliences as `measures.salience` and
-        `networks.layer_salience.layer_saliences` measure them. A Salience is used for every set of components;
-        where no two tuples have some overlap, for every number of shared components. Floats are
-        S(1; C) to S(C; C), the last of which follows from the others and may be left out; for
-        several runs, shape (runs, C) or (runs, C - 1).
+        `networks.layer_salience.layer_saliences` measure them. A Salience is used for every set of
+        components; where no two tuples have some overlap, for every number of shared components.
+        Floats are S(1; C) to S(C; C), the last of which follows from the others and may be left
+        out; for several runs, shape (runs, C) or (runs, C - 1).
     fit : {"equal", "margin"}, keyword-only, default None
         Where training ends: at the interpolating solution (squared loss), or at the largest
         margin (logistic loss). None is "margin" for labels -1 and +1 of shape (n,), and "equal"
