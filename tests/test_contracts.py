@@ -407,6 +407,7 @@ NETWORKS = {
     "GatedNetwork, relu": (
         networks.GatedNetwork.draw(3, [networks.LearnedGates(6), 1], seed=0, bias=True), POINTS
     ),
+    "DiagonalWeights": (limits.DiagonalWeights(*RNG.normal(size=(4, 3))), POINTS),
     "recurrent": (families.Recurrent.draw(3, 4, seed=0), SEQUENCES),
     "attention": (families.AttentionOnly.draw(5, 3, seed=0), SEQUENCES),
     **{

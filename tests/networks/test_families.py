@@ -11,6 +11,7 @@ import pytest
 
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates
+from partwhole.limits import DiagonalWeights
 from partwhole.measures import salience
 from partwhole.measures.dimensions import participation_ratio
 from partwhole.networks import (
@@ -40,6 +41,7 @@ NETWORKS = {
     "units": (GatedNetwork.draw(3, [GATES], seed=0, bias=True), POINTS),
     "chains": (GatedNetwork.draw(3, [GATES, 4, 1], seed=0, parallel=True), POINTS),
     "learned gates": (GatedNetwork.draw(3, [LearnedGates(6), 2, 1], seed=0), POINTS),
+    "diagonal": (DiagonalWeights(*RNG.normal(size=(4, 3)).astype(np.float32)), POINTS),
     "dense": (mlp(3, layers=3, width=4, nonlinearity="relu", seed=0), POINTS),
 }
 EVERY = pytest.mark.parametrize("name", NETWORKS)
@@ -155,3 +157,14 @@ def test_a_sum_of_units_is_no_readout():
     network, inputs = NETWORKS["units"]
     with pytest.raises(InputError, match="the last layer has parameters; got 'output' without"):
         kernel_regime(network, inputs, np.ones(6), np.ones(6, bool), kind="readout")
+
+
+@pytest.mark.parametrize("lead", [(), (4,)])
+@pytest.mark.parametrize("tasks", [(), (2,)])
+def test_diagonal_weights_answer_by_their_coefficients(lead, tasks):
+    hidden, readout = RNG.normal(size=(2, *lead, 3)), RNG.normal(size=(2, *lead, *tasks, 3))
+    weights = DiagonalWeights(hidden[0], readout[0], hidden[1], readout[1])
+    coefficients = weights.coefficients.reshape(*lead, -1, 3)
+    expected = POINTS @ np.swapaxes(coefficients, -1, -2)
+    np.testing.assert_allclose(outputs(weights, POINTS), expected, rtol=0, atol=1e-12)
+    assert weights.n_outputs == expected.shape[-1]

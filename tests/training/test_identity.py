@@ -238,7 +238,10 @@ def test_a_learning_rate_beyond_the_limit_is_refused_before_it_runs():
             {"networks": Architecture().networks(3, seeds=[0], outputs=1)},
             r"as many outputs; got inputs of shape \(3,\) and 1 outputs; draw it by",
         ),
-        ({"networks": DiagonalWeights.constant(3, 0.1)}, "as many outputs; got DiagonalWeights;"),
+        (
+            {"networks": DiagonalWeights.constant(3, 0.1)},
+            r"as many outputs; got inputs of shape \(3,\) and 1 outputs; d",
+        ),
         ({"training": Training(steps=2, loss="logistic")}, "its inputs, numbers .* 'logistic'"),
         ({"test": (np.zeros((2, 3)), np.zeros((2, 3)))}, "are read at points, by read=; got a t"),
         ({"teachers": np.zeros((1, 3))}, "are read at points, by read=; got teachers; leave it"),

@@ -10,7 +10,7 @@ with a hidden layer w and a readout v (Lippl & Lindsey, NeurIPS 2024).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -60,6 +60,43 @@ class DiagonalWeights(NamedTuple):
         if v.ndim > w.ndim:
             w, x = w[..., None, :], x[..., None, :]
         return w * v - x * y
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the layers, as networks have them."""
+        return "hidden", "output"
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Return the shape of one input, (d,)."""
+        return (np.shape(self.hidden_plus)[-1],)
+
+    @property
+    def n_outputs(self) -> int:
+        """Return the number of outputs: tasks, or 1."""
+        several = np.ndim(self.readout_plus) > np.ndim(self.hidden_plus)
+        return np.shape(self.readout_plus)[-2] if several else 1
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Return the leading axes along which there are many networks."""
+        return np.shape(self.hidden_plus)[:-1]
+
+    def contexts(self, inputs: Any, /) -> tuple[()]:
+        """Return (): a layer depends only on the layer before."""
+        return ()
+
+    def layer(self, place: int, x: Any, contexts: tuple[()] = (), /) -> Any:
+        """Return the hidden units of both pathways, shape (n, 2 d), or the outputs, (n, k)."""
+        join = x.__array_namespace__().concat
+        if place == 0:
+            return join([x * self.hidden_plus[None], x * self.hidden_minus[None]], axis=-1)
+        readout = join([self.readout_plus, -self.readout_minus], axis=-1)
+        return x @ readout.reshape(-1, readout.shape[-1]).T
+
+    def partition(self) -> tuple[DiagonalWeights, DiagonalWeights]:
+        """Return the weights, all of which training changes, and the rest."""
+        return self, DiagonalWeights(*[None] * 4)  # type: ignore[arg-type]
 
     def checked(self) -> DiagonalWeights:
         """Return the weights as arrays of floats.

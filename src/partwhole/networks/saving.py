@@ -18,10 +18,12 @@ from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._reading import read_npz
 from partwhole._writing import npz, write_all
+from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.networks._gates_as_pytrees import FIELDS
 
 FORMAT = 2
-HOMES = ("partwhole.networks.", "partwhole.features.")
+HOMES = ("partwhole.networks.", "partwhole.features.", "partwhole.limits.diagonal.")
+NAMES = {**FIELDS, DiagonalWeights: DiagonalWeights._fields}  # of what is no module of equinox
 
 
 class UnknownKindError(InputError):
@@ -29,7 +31,7 @@ class UnknownKindError(InputError):
 
 
 @door
-def save_network(network: eqx.Module, path: str | Path) -> None:
+def save_network(network: eqx.Module | DiagonalWeights, path: str | Path) -> None:
     """Write a network to a file: weights, biases and gates, bit by bit.
 
     Parameters
@@ -42,8 +44,8 @@ def save_network(network: eqx.Module, path: str | Path) -> None:
     Raises
     ------
     InputError
-        For anything but modules of equinox, the library's gates and arrays, and a folder that
-        doesn't exist.
+        For anything but modules of equinox, the library's gates, diagonal weights and arrays, and
+        a folder that doesn't exist.
 
     Examples
     --------
@@ -114,7 +116,7 @@ def load_network(path: str | Path, *, kinds: Sequence[type] = ()) -> Any:
 def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Return a description of a value in plain data, and add its arrays to `arrays`."""
     kind = type(value)
-    if issubclass(kind, eqx.Module) or kind in FIELDS:
+    if issubclass(kind, eqx.Module) or kind in NAMES:
         fields = {name: _described(getattr(value, name), arrays) for name in _fields(kind)}
         return {"kind": _title(kind), "fields": fields}
     if isinstance(value, tuple):
@@ -154,14 +156,14 @@ def _title(kind: type) -> str:
 
 
 def _fields(kind: type) -> tuple[str, ...]:
-    return FIELDS.get(kind) or tuple(field.name for field in fields(kind) if field.init)
+    return NAMES.get(kind) or tuple(field.name for field in fields(kind) if field.init)
 
 
 def _kind(title: str) -> type:
     """Return a class of the library; others are refused, so that a file can't run code."""
     module, _, name = title.rpartition(".")
     kind = getattr(import_module(module), name) if title.startswith(HOMES) else None
-    if isinstance(kind, type) and (issubclass(kind, eqx.Module) or kind in FIELDS):
+    if isinstance(kind, type) and (issubclass(kind, eqx.Module) or kind in NAMES):
         return kind
     rule = "a network is made of the library's classes, or of those in kinds"
     raise UnknownKindError(f"{rule}; got {title}; pass kinds=[{name}]")
