@@ -51,7 +51,7 @@ def test_a_larger_preset_reuses_the_cells_it_shares(tmp_path):
 def test_the_result_is_the_same_whatever_runs_the_cells(tmp_path, result):
     with ThreadPoolExecutor(3) as threads:
         threaded = frame.run(tiny_study, executor=threads, store=tmp_path / "a", progress=False)
-    with execution.spawned(2) as processes:
+    with running.spawned(2) as processes:
         spawned = frame.run(tiny_study, executor=processes, store=tmp_path / "b", progress=False)
     assert spawned.computed == 12
     xr.testing.assert_identical(threaded.data, result.data)
@@ -136,7 +136,7 @@ def test_errors_of_the_frame(tmp_path, result):
     with pytest.raises(InputError, match="a study's name is one that `partwhole list` shows; got"):
         frame.run("no_such", store=tmp_path)
     with pytest.raises(InputError, match="workers is a whole number of at least 1; got 0"):
-        execution.spawned(0)
+        running.spawned(0)
     with pytest.raises(InputError, match=r'format is "svg", "pdf" or "png"; got .gif.'):
         figures.render(result, "gif")
 
