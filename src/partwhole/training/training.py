@@ -89,6 +89,7 @@ class Training:
         batch, other samples in each epoch.
     shuffle : {"every epoch", "once"}, default "every epoch"
         When the order of the samples in batches is drawn; "once" repeats that of the first epoch.
+        Image networks and diffusion models have a new order in every epoch.
     seed : int or sequence of int, default 0
         For the order of batches, dropout, augmentation, the noise of diffusion models and their
         samples, and the samples of a structured identity task: run r has seed + r; or one for each
