@@ -29,7 +29,7 @@ def _cells(kind: Config, colours: Sequence[float], seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, (LEVELS[0], LEVELS[-1]), 3),
-    "laptop": _cells(IMAGES, (LEVELS[0], LEVELS[-1]), 5),
+    "laptop": _cells(IMAGES, (LEVELS[0], LEVELS[-1]), 8),
     "paper": _cells(PAPER, LEVELS, 5),
 }
 cell = train
