@@ -75,7 +75,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
 def figure(data: xr.Dataset) -> Figure:
     pictures = "pictures" in data
     runs = readings.learned(data)
-    drawn, axes = mosaic("AB;CC" if pictures else "AB", 5.8 if pictures else 3.4)
+    drawn, axes = mosaic("AB;AB;CC" if pictures else "AB", 5.0 if pictures else 3.4)
     _draw_paths(axes["A"], runs)
     for k, colour in enumerate(data.colour.values):
         if k in (0, data.sizes["colour"] - 1):
