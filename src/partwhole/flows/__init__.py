@@ -1,7 +1,7 @@
 """How learning gets there: systems, the path that `flow` or `descend` follows, and its clocks.
 
 `assumptions.check_assumptions` tells which assumptions of the forecast hold, and
-`quadratic_loss.QuadraticLoss` is a loss of the population or a sample for `Diagonal`.
+`quadratic_loss.QuadraticLoss` is a task for `Diagonal`, of the population or of a sample.
 """
 
 from partwhole._extras import needs

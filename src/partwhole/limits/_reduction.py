@@ -111,7 +111,7 @@ def reduced(
     intercept : {"free", "none"} or float
         As in `Problem`.
     orthonormal : bool, keyword-only, default True
-        False leaves well-conditioned exact rows as they are, which takes a tenth of the time.
+        False leaves well-conditioned exact rows as they are, which is faster.
 
     Returns
     -------

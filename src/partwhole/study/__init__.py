@@ -3,11 +3,11 @@
 A study is a module and a TOML file of the same name. The module has presets and four functions:
 `cell` computes one independent unit of work from plain data, `gather` combines the results of all
 cells in one dataset, `numbers` returns the numbers that the claims compare, and `figure` draws the
-dataset. The TOML file has every sentence: question, answer, caption and claims (see `Declaration`).
-Published numbers are in a CSV file beside them. `run` takes such a module, its path, or the name
-under which an installed package registers it; the distribution ``partwhole-studies`` registers
-those of published claims. What runs and writes studies is in `execution`, `registry`,
-`declaration`, `evidence` and `report`.
+dataset. The TOML file has every sentence: question, answer, caption and claims (see
+`declaration.Declaration`). Published numbers are in a CSV file beside them. `run` takes such a
+module, its path, or the name under which an installed package registers it; the distribution
+``partwhole-studies`` registers those of published claims. What runs and writes studies is in
+`execution`, `registry`, `declaration`, `evidence` and `report`.
 """
 
 from importlib import import_module

@@ -7,7 +7,7 @@ margin_ascent, stationarity, gated_limits
 rescaling
     `rescale_after_pretraining`, and weights `for_finetuning`.
 relu_probing
-    `relu_probing`, a new readout of trained hidden units.
+    `relu_probing`, ridge regression on features of pretrained networks.
 results, concepts, diffusion.records
     `Scores` of image networks, `ConceptAnswers` and `DiffusionRecords` of `Runs`.
 

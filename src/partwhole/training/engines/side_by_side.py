@@ -104,8 +104,8 @@ def engine(problem: Problem) -> Callable[..., dict[int, Trace]]:
     probes = problem.probes
     assert probes is not None
     way = choose(network)
-    order = problem.batches(0) or (np.zeros((1, problem.count)), None)
-    run_cost = cost(network, *order[0].shape)
+    rows, _ = problem.batches(0) or _whole(problem.count)
+    run_cost = cost(network, *rows.shape)
     recorded = 8.0 * len(stops) * probes.shape[0] * (2 * probes.shape[1] + 1)
     require_memory(
         problem.runs * recorded + run_cost.bytes,
