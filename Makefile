@@ -3,14 +3,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 CORE := $(VENV)/.core
 TEST := $(VENV)/.test
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: report test test-all test-browser fuzz check wheel bench clean
 
-# Hundreds of processes read the same modules; what they compile is kept.
+# Hundreds of processes read the same modules: what they compile is kept, and only that is compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
 report: $(CORE)

@@ -15,15 +15,13 @@ from partwhole.measures.concepts.law import EmergenceFit
 from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import look, mosaic
 from partwhole_studies.diffusion import concept_readings as readings
-from partwhole_studies.diffusion.concept_models import IMAGES, PAPER, POINTS, STEADY
+from partwhole_studies.diffusion.concept_models import PAPER, POINTS
 from partwhole_studies.diffusion.concept_models import train as train
 from partwhole_studies.diffusion.training_sets import classes
 
 CONCEPTS = 3
 CHANCE = 0.5
 COLOUR, BACKGROUND = 0.6, 0.25
-
-LAPTOP: Config = IMAGES | STEADY | {"words": True, "samples": 32, "steps": 1700, "checkpoints": 10}
 
 
 def _cells(kind: Config, seeds: int) -> list[Config]:
@@ -32,8 +30,8 @@ def _cells(kind: Config, seeds: int) -> list[Config]:
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(POINTS, 3),
-    "laptop": _cells(LAPTOP, 10),
+    "quick": _cells(POINTS, 1),
+    "laptop": _cells(POINTS, 20),
     "paper": _cells(PAPER | {"words": True}, 5),
 }
 cell = train

@@ -28,7 +28,7 @@ def _cells(kind: Config, colours: Sequence[float], seeds: int) -> list[Config]:
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(POINTS, (LEVELS[0], LEVELS[-1]), 3),
+    "quick": _cells(POINTS, (LEVELS[0], LEVELS[-1]), 1),
     "laptop": _cells(IMAGES, (LEVELS[0], LEVELS[-1]), 8),
     "paper": _cells(PAPER, LEVELS, 5),
 }

@@ -26,8 +26,6 @@ IMAGES: Config = BASE | {
     "steps": 3000, "classifier": True,
     "recipe": {"sampling_steps": 25, "denoise": True},
 }  # fmt: skip
-# Samples of averaged weights fluctuate less between checkpoints.
-STEADY: Config = {"recipe": IMAGES["recipe"] | {"average": 0.98}}
 # For sweeps over several settings.
 SHORT: Config = IMAGES | {"first": 50, "steps": 800, "checkpoints": 9, "samples": 32}
 POINTS: Config = BASE | {

@@ -81,10 +81,11 @@ def learned(data: xr.Dataset, names: Sequence[str] | None = None) -> xr.Dataset:
     return data.assign(coordinates=data.coordinates.where(worst <= NEAR))
 
 
-def counts(runs: xr.Dataset) -> dict[str, int]:
-    """Return the number of models, and of those that learned their training classes."""
+def counts(runs: xr.Dataset) -> dict[str, int | str]:
+    """Return the number of models, of those that learned their training classes, and their kind."""
     learned = runs.coordinates.isel(step=0, prompt=0, sample=0, concept=0).notnull()
-    return {"learned": int(learned.sum()), "models": learned.size}
+    kind = "images" if "scores" in runs else "points"
+    return {"learned": int(learned.sum()), "models": learned.size, "kind": kind}
 
 
 def corner_of(data: xr.Dataset, corner: Sequence[int]) -> xr.DataArray:

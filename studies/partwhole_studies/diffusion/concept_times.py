@@ -15,7 +15,7 @@ from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole.tasks.shapes.published import CONCEPT_SIGNALS
 from partwhole_studies.diffusion import concept_readings as readings
-from partwhole_studies.diffusion.concept_models import PAPER, POINTS, SHORT
+from partwhole_studies.diffusion.concept_models import PAPER, POINTS
 from partwhole_studies.diffusion.concept_models import train as train
 from partwhole_studies.diffusion.training_sets import UNSEEN
 
@@ -33,8 +33,8 @@ def _cells(kind: Config, colours: Sequence[float], seeds: int) -> list[Config]:
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(POINTS, CONCEPT_SIGNALS[1:17:7], 2),
-    "laptop": _cells(SHORT, CONCEPT_SIGNALS[4:17:6], 5),
+    "quick": _cells(POINTS, CONCEPT_SIGNALS[1:17:7], 1),
+    "laptop": _cells(POINTS, CONCEPT_SIGNALS[1:17:3], 10),
     "paper": _cells(PAPER, CONCEPT_SIGNALS, 5),
 }
 cell = train

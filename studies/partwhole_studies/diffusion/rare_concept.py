@@ -27,7 +27,7 @@ def _cells(kind: Config, counts: Sequence[int], seeds: int) -> list[Config]:
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(POINTS, (4, 40, 400), 2),
+    "quick": _cells(POINTS, (4, 40, 400), 1),
     "laptop": _cells(SHORT, (8, 64, 512), 5),
     "paper": _cells(PAPER, (8, 32, 128, 512, 2048), 5),
 }

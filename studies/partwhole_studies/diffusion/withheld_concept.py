@@ -33,7 +33,7 @@ def _cells(kind: Config, shares: Sequence[float], seeds: int) -> list[Config]:
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(POINTS, (0.0, 1.0), 3),
+    "quick": _cells(POINTS, (0.0, 1.0), 1),
     "laptop": _cells(SHORT, (0.0, 1.0), 5),
     "paper": _cells(PAPER, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), 5),
 }

@@ -17,10 +17,10 @@ from partwhole_studies.diffusion.training_sets import classes
 def test_it_is_whole():
     data = study.gather(computed(study))
     require_whole(study, data)
-    assert study.numbers(data)["learned"] == 3
+    assert study.numbers(data)["learned"] == 1
 
 
-def cells(rate=0.003, same=False, jump=False, smooth=False):
+def cells(rate=0.0125, same=False, jump=False, smooth=False):
     """Return runs in which each concept of a class is learned on its own."""
     arrays = []
     for config in of_five_seeds(study):
@@ -33,9 +33,9 @@ def cells(rate=0.003, same=False, jump=False, smooth=False):
             if same and sum(corner) == 3:
                 path = np.ones(len(steps))
             if smooth:
-                path = rising(config, 800.0, 0.3)
+                path = rising(config, 190.0, 0.3)
             if jump:
-                path = np.where(steps < 1000, 0.5, 1.0)
+                path = np.where(steps < 240, 0.5, 1.0)
             paths[name] = np.stack([path if v else 0.0 * path for v in corner], 1)
         arrays.append((config, synthetic(config, paths, spread=0.0)))
     return arrays
@@ -51,7 +51,7 @@ def test_accuracies_are_products_over_what_differs(accuracy):
     steps = data.step.values.astype(float)
     by_distance = accuracy(data).mean("seed")
     for n in (2, 3):
-        expected = emergence_law(steps, 0.003, n, chance=0.5)
+        expected = emergence_law(steps, 0.0125, n, chance=0.5)
         np.testing.assert_allclose(by_distance.sel(distance=n), expected, atol=1e-12)
     np.testing.assert_allclose(by_distance.sel(distance=[0, 1]), 1.0)
 
@@ -61,7 +61,7 @@ def test_each_claim_holds_or_not_as_the_paths_are():
     assert lawful["third"] == lawful["explained"] == "holds"
     same = verdict(same=True)
     assert same["third"] == same["explained"] == "does not hold"
-    numbers = study.numbers(study.gather(cells(rate=1e-4)))
+    numbers = study.numbers(study.gather(cells(rate=4e-4)))
     assert numbers["time_3"] == f"at least {study.gather(cells()).step.values[-1]}"
     assert verdict(smooth=True)["sharper"] == "holds"
     assert verdict(jump=True)["sharper"] == "does not hold"

@@ -20,7 +20,7 @@ def data():
 
 def test_it_is_whole(data):
     require_whole(study, data)
-    assert study.numbers(data)["learned"] == 6
+    assert study.numbers(data)["learned"] == 2
 
 
 def cells(*, blue=lambda colour: colour, bump=0.3, still=(), accuracy=0.99):

@@ -42,7 +42,7 @@ def test_only_models_near_the_corners_count_as_learned():
         },
     )  # fmt: skip
     kept = readings.learned(data)
-    assert readings.counts(kept) == {"learned": 1, "models": 2}
+    assert readings.counts(kept) == {"learned": 1, "models": 2, "kind": "points"}
     assert readings.counts(readings.learned(data, ["red small"]))["learned"] == 2
     accuracy = readings.accuracy(kept, "blue small")
     np.testing.assert_allclose(accuracy, [[0.25, 0.25], [np.nan, np.nan]])

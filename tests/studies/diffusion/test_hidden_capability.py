@@ -18,7 +18,7 @@ CONFIGS = [config | {"model": "vector", "classifier": False} for config in study
 def test_it_is_whole():
     data = study.gather(computed(study))
     require_whole(study, data)
-    assert study.numbers(data)["learned"] == 3
+    assert study.numbers(data)["learned"] == 1
     assert study.prompts_of(data) == [
         UNSEEN, "over 0.1", "over 0.25", "over 0.4", "direction 1", "direction 2", "direction 3",
         "guidance 2", "guidance 4",

@@ -15,7 +15,7 @@ from partwhole_studies.diffusion.training_sets import UNSEEN
 def test_it_is_whole():
     data = study.gather(computed(study))
     require_whole(study, data)
-    assert study.numbers(data)["learned"] == 6
+    assert study.numbers(data)["learned"] == 3
 
 
 def cells(unseen=lambda rank: rank):

@@ -15,7 +15,7 @@ from partwhole_studies.diffusion.training_sets import UNSEEN
 def test_it_is_whole():
     data = study.gather(computed(study))
     require_whole(study, data)
-    assert study.numbers(data)["learned"] == 6
+    assert study.numbers(data)["learned"] == 2
 
 
 def cells(blue=lambda share: 1.0 - 0.6 * share, over=0.2, red=lambda share: share):
