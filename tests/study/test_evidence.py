@@ -55,7 +55,7 @@ def test_the_report_shows_it_where_the_quick_preset_cannot_decide(study, tmp_pat
     pages = report.write_report([study], tmp_path / "out", store=tmp_path / "store", progress=False)
     assert pages.results[0].preset == "laptop"
     page = html.unescape((tmp_path / "out" / "studies" / "coins-tiny.html").read_text())
-    assert "Stored result of the preset laptop, computed on " in page
+    assert "Stored laptop result of " in page
     assert "<code>partwhole run coins.tiny --preset laptop</code>" in page
     index = (tmp_path / "out" / "index.html").read_text()
     assert "1 study (1 of them from stored results) with the preset quick" in index

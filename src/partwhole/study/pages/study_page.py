@@ -92,8 +92,8 @@ def _stored(result: Result) -> Html | None:
         return None
     return tag(
         "p",
-        f"Stored result of the preset {result.preset}, computed on {at['stored']} by version "
-        f"{at['version']} in {float(at['seconds']):,.0f} s",
+        f"Stored {result.preset} result of {at['stored']} (version {at['version']}, "
+        f"{float(at['seconds']):,.0f} s)",
         ", before its source last changed" if at["outdated"] else None,
         ": ",
         tag("code", _command(result.name, result.preset)),
