@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 from synthetic_readings import rising, synthetic
@@ -55,6 +56,22 @@ def test_the_turn_is_compared_with_the_capability():
     turns = [verdict(best=step, spread=1e-4)["turn"] for step in (1500.0, 3500.0, 9000.0)]
     assert turns[0] != "holds"
     assert turns[1:] == ["holds", "does not hold"]
+
+
+def test_deviations_of_steps_are_compared_with_their_error():
+    rng = np.random.default_rng(0)
+    logs = np.array([[0.2], [0.3]]) * rng.normal(size=(2, 1000))
+    values = study.jackknifed(logs)
+    # A normal sample's deviation s has the variance s²/(2n); that of the estimate from 1,000
+    # values is a few percent.
+    error = values.std(ddof=1) / np.sqrt(1000)
+    assert error == pytest.approx(np.sqrt((0.2**2 + 0.3**2) / 2000), rel=0.1)
+    assert values.mean() == pytest.approx(-0.1, abs=4 * error)
+    np.testing.assert_allclose(study.jackknifed(logs[::-1]), -values, atol=1e-9)
+    assert np.isnan(study.jackknifed(logs[:, :2])).all()
+    spread = study.numbers(study.gather(cells()))["spread"]
+    assert spread.n == 5
+    assert spread.low < spread.value < spread.high
 
 
 def test_steps_are_those_of_the_paths():
