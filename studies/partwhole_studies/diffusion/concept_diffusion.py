@@ -36,7 +36,7 @@ cell = train
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    return readings.gather(cells, "colour")
+    return readings.gather(cells, "colour", pictures=True)
 
 
 def bumps(data: xr.Dataset) -> list[bool]:
@@ -106,7 +106,7 @@ def _draw_paths(ax: Axes, data: xr.Dataset) -> None:
 def _draw_pictures(ax: Axes, data: xr.Dataset) -> None:
     """Draw samples of the first model of the weakest and of the strongest signal."""
     indices = np.unique(np.linspace(0, data.sizes["step"] - 1, 12).round().astype(int))
-    data = data.isel(step=indices, picture=0)
+    data = data.isel(step=indices)
     side = data.sizes["row"]
     ends = [data.isel(colour=k).transpose("seed", "step", ...) for k in (0, -1)]
     strips = [np.concatenate(list(part.pictures.values[0]), axis=1) for part in ends]

@@ -30,13 +30,13 @@ LABELS = {
     "coordinates": "position of samples between the two values of a concept",
     "decoded": "the same by the decoder",
     "scores": "how well the readers read new images",
-    "pictures": "samples of the unseen class",
+    "pictures": "a sample of the unseen class",
     "step": "training steps",
 }
 
 
-def gather(cells: Cells, setting: str) -> xr.Dataset:
-    """Lay the readings of all samples out over a setting, seeds, steps and prompts."""
+def gather(cells: Cells, setting: str, *, pictures: bool = False) -> xr.Dataset:
+    """Lay the readings out over a setting, seeds, steps and prompts; on request with a picture."""
     config, arrays = cells[0]
     coords: dict[str, Any] = {
         "step": steps_of(config), "prompt": prompt_names(config), "concept": list(concepts(config)),
@@ -46,7 +46,9 @@ def gather(cells: Cells, setting: str) -> xr.Dataset:
         coords["score"] = ["accuracy", "Brier score", "calibration error", "abstained"]
     data = layout(
         cells, {name: DIMENSIONS[name] for name in arrays}, over=[setting, "seed"], coords=coords
-    )
+    ).isel(picture=0, missing_dims="ignore")
+    if not pictures:
+        data = data.drop_vars("pictures", errors="ignore")
     for name in data.variables:
         data[name].attrs["long_name"] = LABELS.get(str(name), str(name))
     return data
