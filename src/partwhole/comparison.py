@@ -15,13 +15,13 @@ from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features import OverlapKernel
 from partwhole.limits.solve import solve
-from partwhole.measures._labels import are_labels, label_margins
 from partwhole.measures.accuracy import count_labels
 from partwhole.measures.additivity import additivity
 from partwhole.measures.runs import RunInterval, over_runs
 from partwhole.measures.salience import Salience
 from partwhole.measures.slope import slope
 from partwhole.tasks import Task
+from partwhole.tasks._labels import are_labels, label_margins
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -92,14 +92,15 @@ def certified(
         return Limit(
             problem,
             np.where(np.isfinite(coefficients), coefficients, zeros), np.zeros_like(targets),
-            constant_out if np.all(np.isfinite(constant)) else 0.0 * np.zeros(targets.shape[1:]),
+            constant_out if np.all(np.isfinite(constant)) else 0.0 * np.zeros(np.shape(constant)),
             np.inf, np.inf, np.inf, steps, unsolved, tuple(notes),
         )  # fmt: skip
-    misfit = fit.misfit(targets, design @ coefficients + constant)
+    shift = problem.shift(constant)
+    misfit = fit.misfit(targets, design @ coefficients + shift)
     slack = problem.slack.reshape(-1, *outputs_axes)
     soft = np.broadcast_to(slack > 0, misfit.shape)
     target_sizes = np.ones_like(targets) if isinstance(fit, Margin) else np.abs(targets)
-    allowed, summed = allowance(design, target_sizes, coefficients, constant)
+    allowed, summed = allowance(design, target_sizes, coefficients, shift)
     output_rounding = VALUE_ROUNDING * (summed + target_sizes)
     value = cost.value(design, coefficients) + problem.paid(misfit, constant)
     if problem.paid(output_rounding, 0.0) > HIDING_SHARE * abs(value):
@@ -113,7 +114,9 @@ def certified(
     if bound is None:
         v, conjugate = _into_bounds(cost, design, _dual_feasible(problem, multipliers))
         violation_cost = float(np.sum(np.abs(v) * hard))
-        charge = conjugate + _slack_and_penalty_cost(problem.slack, problem.intercept, v)
+        charge = conjugate + 0.5 * float(np.sum(problem.slack @ v**2))
+        if problem.penalty:
+            charge += 0.5 * float(np.sum((problem.columns.T @ v) ** 2)) / problem.penalty
         bound = fit.gain(targets, v) - charge - violation_cost
     # Rounding may put the bound above the value; then their distance estimates the rounding.
     gap = abs(value - bound)
@@ -183,9 +186,8 @@ def dual_bound(
     v, conjugate = _into_bounds(cost, design, multipliers)
     misfit = np.where(slack > 0, 0.0, targets - design @ coefficients)
     violation_cost = float(np.sum(np.abs(v) * np.abs(misfit)))
-    return v, float(np.sum(targets * v)) - violation_cost - conjugate - _slack_and_penalty_cost(
-        slack, "none", v
-    )
+    of_slack = 0.5 * float(np.sum(slack @ v**2))
+    return v, float(np.sum(targets * v)) - violation_cost - conjugate - of_slack
 
 
 def _dual_feasible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
@@ -193,6 +195,8 @@ def _dual_feasible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
     v = np.array(multipliers)
     if isinstance(problem.fit, Margin):
         v = np.where(problem.targets * v > 0, v, 0.0)
+    if problem.intercept == "free" and problem.constants is not None:
+        return balanced(v, problem.columns)
     if problem.intercept == "free":
         # The side of larger total is scaled down to the other, so no multiplier changes its sign.
         up, down = np.maximum(v, 0.0), np.maximum(-v, 0.0)
@@ -200,6 +204,18 @@ def _dual_feasible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
         common = np.asarray(np.minimum(above, below))
         v = up * _ratio(common, above) - down * _ratio(common, below)
     return v
+
+
+def balanced(v: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return multipliers whose sums over the columns are 0, changed by the smallest share of each.
+
+    They keep their signs unless a sum is as large as its terms; they are then all 0.
+    """
+    factors = np.ones(len(v))
+    for _ in range(2):
+        weighted = columns * v[:, None]
+        factors = factors - np.linalg.lstsq(weighted.T, weighted.T @ factors, rcond=1e-12)[0]
+    return v * factors if (factors >= 0).all() else np.zeros_like(v)
 
 
 def _ratio(part: np.ndarray | np.floating, whole: np.ndarray | np.floating) -> np.ndarray:
@@ -224,14 +240,6 @@ def _into_bounds(cost: Cost, design: Design, v: np.ndarray) -> tuple[np.ndarray,
     return (v * min(1.0, bounds.reach(v)) if len(v) else v), 0.0
 
 
-def _slack_and_penalty_cost(slack: np.ndarray, intercept: Intercept, v: np.ndarray) -> float:
-    """Return the terms that the dual subtracts for slack and for the intercept's penalty."""
-    square = 0.5 * float(np.sum(slack @ v**2))
-    if isinstance(intercept, str):
-        return square
-    return square + 0.5 * float(np.sum(v.sum(axis=0) ** 2)) / float(intercept)
-
-
 def infeasible(problem: Problem, proof: np.ndarray, steps: int) -> Limit | None:
     r"""Return the limit INFEASIBLE with its proof, or None where the proof does not hold.
 
@@ -254,14 +262,17 @@ def infeasible(problem: Problem, proof: np.ndarray, steps: int) -> Limit | None:
     remainder = _ratio(np.abs(design.adjoint(proof)), magnitudes(design).adjoint(size)).max(
         axis=0, initial=0.0
     )
-    if problem.intercept != "none":
-        remainder = np.maximum(remainder, _ratio(np.abs(proof.sum(axis=0)), size.sum(axis=0)))
-    columns, target_columns = proof.reshape(len(proof), -1), targets.reshape(len(proof), -1)
+    columns = problem.columns
+    remainder = np.maximum(
+        remainder,
+        _ratio(np.abs(columns.T @ proof), np.abs(columns).T @ size).max(axis=0, initial=0.0),
+    )
+    proofs, target_columns = proof.reshape(len(proof), -1), targets.reshape(len(proof), -1)
     width = float(fit.width) if isinstance(fit, Tube) else 0.0
-    paid = width * np.abs(columns).sum(axis=0)
+    paid = width * np.abs(proofs).sum(axis=0)
     gains = _ratio(
-        (target_columns * columns).sum(axis=0) - paid,
-        np.abs(target_columns * columns).sum(axis=0) + paid,
+        (target_columns * proofs).sum(axis=0) - paid,
+        np.abs(target_columns * proofs).sum(axis=0) + paid,
     )
     remainder = np.atleast_1d(remainder)
     rewarded = (gains > LEAST_REWARD) | (
@@ -272,7 +283,7 @@ def infeasible(problem: Problem, proof: np.ndarray, steps: int) -> Limit | None:
     # For equalities the proof is the residual of least squares, so its size is a violation too.
     certificate = proof * largest
     violation = float(np.abs(certificate).max()) if isinstance(fit, Equal) else np.inf
-    no_intercept = np.nan if targets.ndim == 1 else np.full(targets.shape[1:], np.nan)
+    no_intercept = problem.constant(np.full((columns.shape[1] or 1, *targets.shape[1:]), np.nan))
     no_coefficients = np.full((design.shape[1], *targets.shape[1:]), np.nan)
     return Limit(
         problem, no_coefficients, certificate, no_intercept, np.inf, np.inf, violation, steps,

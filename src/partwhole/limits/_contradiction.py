@@ -14,7 +14,7 @@ from partwhole.limits._reduction import ENTRIES
 from partwhole.limits.costs._matrices import dense_features, excluded_columns
 from partwhole.limits.fits import Equal
 from partwhole.limits.limit import Limit
-from partwhole.limits.problem import Intercept, Problem
+from partwhole.limits.problem import Problem
 
 SPANNED = 1e-14  # of the largest singular value: directions above it are spanned by the columns
 LARGEST_DESIGN = 50_000_000  # most entries of a dense design, which take 400 MB
@@ -27,7 +27,7 @@ def contradiction(problem: Problem) -> Limit | None:
     columns scaled to size 1, which helps if their sizes differ widely. Designs that are too large
     for a dense matrix are not examined.
     """
-    targets, intercept = problem.targets, problem.intercept
+    targets = problem.targets
     n, p = problem.design.shape
     if n * p > ENTRIES:
         return None
@@ -35,8 +35,8 @@ def contradiction(problem: Problem) -> Limit | None:
     problem = without_excluded_columns(problem)
     design = problem.design
     features = columns = dense_features(design)[hard]
-    if intercept != "none":
-        columns = np.hstack([columns, np.ones((len(hard), 1))])
+    constants = problem.columns[hard]
+    columns = np.hstack([columns, constants])
     exact_targets = targets[hard]
     for equilibrated in (False, True):
         rows = np.ones(len(hard))
@@ -58,7 +58,7 @@ def contradiction(problem: Problem) -> Limit | None:
         proof[hard] = (residual.T * rows).T
         limit = infeasible(problem, proof, 0)
         if limit is None and targets.ndim == 1:
-            proof = _refined(proof, features, intercept, hard)
+            proof = _refined(proof, np.hstack([features, constants]), hard)
             limit = infeasible(problem, proof, 0)
         if limit is not None:
             return limit
@@ -74,7 +74,7 @@ def separated(problem: Problem) -> Limit | None:
     """
     from scipy.optimize import linprog
 
-    intercept, fit = problem.intercept, problem.fit
+    fit, constants = problem.fit, problem.columns
     assert not isinstance(fit, Equal)
     n, p = problem.design.shape
     if n * p > LARGEST_DESIGN:
@@ -91,8 +91,9 @@ def separated(problem: Problem) -> Limit | None:
     if scaled.shape[1] > len(hard):
         # As many features as there are rows, from a QR factorisation, span the same functions.
         scaled = np.asarray(qr(scaled.T, mode="r")[0])[: len(hard)].T
-    if intercept != "none":
-        scaled = np.hstack([scaled, rows[:, None] / rows.max(initial=1.0)])
+    constants = constants[hard]
+    scaled = np.hstack([scaled, rows[:, None] * constants / rows.max(initial=1.0)])
+    columns = np.hstack([columns, constants])
     sides = fit.one_sided(targets[hard])
     bounds = rows[sides.rows] * sides.bounds
     unit = float(np.abs(bounds).max(initial=0.0)) or 1.0
@@ -111,25 +112,21 @@ def separated(problem: Problem) -> Limit | None:
     proof = np.zeros(n)
     np.add.at(proof, hard[sides.rows], sides.signs * shares)
     orthogonal = _orthogonal(proof, scaled, rows, hard)
-    for nearest in (_refined(proof, columns, intercept, hard), orthogonal):
+    for nearest in (_refined(proof, columns, hard), orthogonal):
         limit = infeasible(problem, nearest, 0)
         if limit is not None:
             return limit
-    nearest = _refined(orthogonal, columns, intercept, hard)
+    nearest = _refined(orthogonal, columns, hard)
     return infeasible(problem, nearest, 0)
 
 
-def _refined(
-    proof: np.ndarray, columns: np.ndarray, intercept: Intercept, hard: np.ndarray
-) -> np.ndarray:
+def _refined(proof: np.ndarray, columns: np.ndarray, hard: np.ndarray) -> np.ndarray:
     """Return the proof with its multipliers refined until the columns' sums vanish to rounding."""
     support = hard[proof[hard] != 0]
     if not len(support):
         return proof
     place = np.searchsorted(hard, support)
     part = columns[place]
-    if intercept != "none":
-        part = np.hstack([part, np.ones((len(place), 1))])
     tops = np.abs(part * proof[support][:, None]).max(axis=0, initial=0.0)
     weighted = (part * proof[support][:, None])[:, tops > 0] / tops[tops > 0]
     # The smallest relative change of the multipliers after which every column's sum is 0.

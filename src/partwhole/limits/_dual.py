@@ -14,7 +14,7 @@ from partwhole.features.design import DenseDesign, Design
 from partwhole.limits._certificate import EPS, certified, dual_bound
 from partwhole.limits._contradiction import contradiction, separated
 from partwhole.limits._polish import missing_of_inequalities, polish
-from partwhole.limits._quadratic import border_of, through_kernel
+from partwhole.limits._quadratic import through_kernel
 from partwhole.limits._reduction import ENTRIES, reduced
 from partwhole.limits._units import Units, row_lengths
 from partwhole.limits.costs import Cost, DualTerm, Quadratic
@@ -44,7 +44,7 @@ def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
         return through_kernel(problem)
     n, p = design.shape
     slack = problem.slack
-    if n * p <= ENTRIES:
+    if n * p <= ENTRIES and problem.constants is None:
         rows = reduced(dense_features(design), targets, slack, problem.intercept, orthonormal=False)
         if rows.dropped and (proved := contradiction(problem)) is not None:
             return proved
@@ -56,7 +56,7 @@ def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
         solved = solution.multipliers[0]
         coefficients, v, _ = polish(
             inner, cost, solved, solution.prices, rows.slack,
-            lambda out: rows.targets - out, Border(np.zeros((len(rows.slack), 0))), 0.0,
+            lambda out: rows.targets - out, Border(np.zeros((len(rows.slack), 0))), np.zeros(0),
         )  # fmt: skip
         v, bound = dual_bound(inner, rows.targets, cost, rows.slack, coefficients, v)
         if solution.prices is not None:
@@ -68,13 +68,14 @@ def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
         row_rounding, precision = rows.rounding(v, coefficients), rows.precision
         v, constant = rows.multipliers(v), rows.intercept(coefficients)
     else:
-        bound, border = None, border_of(problem.intercept, n)
+        bound, border = None, Border(problem.columns, problem.penalty)
         row_rounding, precision = 0.0, EPS
         solution = _dual_solution(design, targets, cost, slack, border, max_steps, tolerance)
-        v, constant = solution.multipliers[0], float(solution.border_coefficients[0].sum())
-        coefficients, v, constant = polish(
-            design, cost, v, solution.prices, slack, lambda out: targets - out, border, constant
+        v, constants = solution.multipliers[0], solution.border_coefficients[0]
+        coefficients, v, constants = polish(
+            design, cost, v, solution.prices, slack, lambda out: targets - out, border, constants
         )
+        constant = problem.constant(constants)
     limit = certified(
         problem, coefficients, constant, v, solution.steps,
         exhausted=solution.steps >= max_steps, bound=bound, precision=precision,
@@ -134,25 +135,28 @@ def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     design, targets, cost, fit = problem.design, problem.targets, problem.convex_cost, problem.fit
     assert not isinstance(fit, Equal)
     n, slack = design.shape[0], problem.slack
-    at_zero, border = cost.dual(design, np.zeros(n)), border_of(problem.intercept, n)
+    at_zero = cost.dual(design, np.zeros(n))
+    border = Border(problem.columns, problem.penalty)
     constraints = fit.one_sided(targets)
     zero_prices = None if at_zero.bounds is None else 0.0 * at_zero.bounds.room
     cheapest = cost.primal(design, np.zeros(n), zero_prices)
-    level = fit.constant(targets, at_zero.gradient) if problem.intercept == "free" else None
+    level = None
+    if problem.intercept == "free" and problem.constants is None:
+        level = fit.constant(targets, at_zero.gradient)
     if level is not None:
         return certified(problem, cheapest, level, np.zeros(n), 0)
     if at_zero.bounds is not None and np.all(slack > 0):
         # With coefficients of 0 the multipliers minimise the cost of slack alone. Where these are
         # in the domain of the conjugate, the solution is reached.
         squares = replace(at_zero, bounds=None, is_quadratic=True)
-        v, constant, steps = _quadratic_inequalities(
+        v, constants, steps = _quadratic_inequalities(
             squares, targets, fit, slack, border, max_steps, tolerance
         )
         if at_zero.bounds.reach(v) >= 1.0:
-            return certified(problem, cheapest, constant, v, steps)
+            return certified(problem, cheapest, problem.constant(constants), v, steps)
     prices = None
     if at_zero.is_quadratic:
-        v, constant, steps = _quadratic_inequalities(
+        v, constants, steps = _quadratic_inequalities(
             at_zero, targets, fit, slack, border, max_steps, tolerance
         )
     else:
@@ -168,14 +172,15 @@ def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
                 solution = smooth_interior_point(term, sides, columns, **options)
         solution = units.unscaled(solution)
         v, steps, prices = solution.multipliers[0], solution.steps, solution.prices
-        constant = float(solution.border_coefficients[0].sum())
-    coefficients, polished, constant = polish(
-        design, cost, v, prices, slack, missing_of_inequalities(targets, fit, v), border, constant
+        constants = solution.border_coefficients[0]
+    coefficients, polished, constants = polish(
+        design, cost, v, prices, slack, missing_of_inequalities(targets, fit, v), border, constants
     )
     if isinstance(fit, Tube):
         # Rows that are nearly dependent may still miss the tube by a little. Solving for a tube
         # that is narrower by twice the shortfall puts all outputs inside the real one.
-        shortfall = _largest_shortfall(fit, targets, design @ coefficients + constant, slack)
+        outputs = design @ coefficients + border.columns @ constants
+        shortfall = _largest_shortfall(fit, targets, outputs, slack)
         if (
             0.0 < shortfall <= LARGEST_CORRECTION * float(np.abs(targets).max())
             and fit.width > 2.0 * shortfall
@@ -183,15 +188,16 @@ def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
             inner = missing_of_inequalities(
                 targets, replace(fit, width=fit.width - 2.0 * shortfall), v
             )
-            coefficients, polished, constant = polish(
-                design, cost, v, prices, slack, inner, border, constant
+            coefficients, polished, constants = polish(
+                design, cost, v, prices, slack, inner, border, constants
             )
     if isinstance(fit, Margin):
         # Exact margins that rounding left slightly below 1 are restored by scaling the function.
-        shortfall = _largest_shortfall(fit, targets, design @ coefficients + constant, slack)
+        outputs = design @ coefficients + border.columns @ constants
+        shortfall = _largest_shortfall(fit, targets, outputs, slack)
         factor = 1.0 + 2.0 * min(shortfall, LARGEST_CORRECTION)
-        coefficients, constant = factor * coefficients, factor * constant
-    exhausted = steps >= max_steps
+        coefficients, constants = factor * coefficients, factor * constants
+    exhausted, constant = steps >= max_steps, problem.constant(constants)
     limit = certified(problem, coefficients, constant, polished, steps, exhausted=exhausted)
     if limit.outcome is not Outcome.SOLVED:
         unpolished = certified(problem, coefficients, constant, v, steps, exhausted=exhausted)
@@ -219,8 +225,8 @@ def _quadratic_inequalities(
     border: Border,
     max_steps: int,
     tolerance: float,
-) -> tuple[np.ndarray, float, int]:
-    """Return multipliers, intercept and steps of a one-sided fit whose conjugate is quadratic."""
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return multipliers, constants and steps of a one-sided fit whose conjugate is quadratic."""
     n, constraints = len(targets), fit.one_sided(targets)
     kernel = term.hessian() + np.diag(slack)
     units = Units.of_kernel(kernel, _largest_bounds(constraints, n))
@@ -230,8 +236,7 @@ def _quadratic_inequalities(
         max_steps=max_steps, tolerance=tolerance,
     )  # fmt: skip
     solution = units.unscaled(solution)
-    constant = float(solution.border_coefficients[0].sum())
-    return solution.multipliers[0], constant, solution.steps
+    return solution.multipliers[0], solution.border_coefficients[0], solution.steps
 
 
 def _largest_bounds(constraints: object, n: int) -> np.ndarray:

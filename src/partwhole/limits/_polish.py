@@ -48,13 +48,13 @@ def polish(
     slack: np.ndarray,
     missing: Missing,
     border: Border,
-    constant: float,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return coefficients, multipliers and intercept, corrected so that exact rows are met."""
-    start = cost.primal(design, v, prices), v, constant
+    constants: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return coefficients, multipliers and constants, corrected so that exact rows are met."""
+    start = cost.primal(design, v, prices), v, constants
     if prices is None or cost.dual(design, v).bounds is None:
         return _meet_by_size(design, cost, *start, slack, missing, border)
-    states = _newton_states(design, cost, v, prices, slack, missing, border, constant)
+    states = _newton_states(design, cost, v, prices, slack, missing, border, constants)
     largest_lack, nearest = min(states, key=lambda state: state[0])
     if largest_lack == 0.0:
         return nearest
@@ -69,26 +69,27 @@ def _newton_states(
     slack: np.ndarray,
     missing: Missing,
     border: Border,
-    constant: float,
-) -> list[tuple[float, tuple[np.ndarray, np.ndarray, float]]]:
+    constants: np.ndarray,
+) -> list[tuple[float, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
     """Return the points of Newton's method for a norm, each with its largest misfit.
 
     Blocks that are matrices of several rows (`single` is False) have no simple condition for the
     groups in use; their prices stay as they are, and the solver's multipliers are kept.
     """
     single, first = prices.shape[1] == 1, v
-    states, lift = [], border.columns.sum(axis=1)
+    states, q = [], border.columns.shape[1]
     for _ in range(ROUNDS):
         bounds = cost.dual(design, v).bounds
         assert bounds is not None
         coefficients = cost.primal(design, v, prices)
-        lacks = _beyond_rounding(missing, design @ coefficients + slack * v + lift * constant)
+        outputs = design @ coefficients + slack * v + border.columns @ constants
+        lacks = _beyond_rounding(missing, outputs)
         rows = np.flatnonzero(~np.isnan(lacks))
         largest_lack = float(np.abs(lacks[rows]).max(initial=0.0))
         stalled = len(states) > 1 and largest_lack > STALLING_SHARE * min(
             state[0] for state in states
         )
-        states.append((largest_lack, (coefficients, v if single else first, constant)))
+        states.append((largest_lack, (coefficients, v if single else first, constants)))
         if largest_lack == 0.0 or stalled:
             break
         kernel = bounds.curvature(prices, np.zeros_like(prices))[np.ix_(rows, rows)]
@@ -99,21 +100,20 @@ def _newton_states(
             active_groups = np.flatnonzero(
                 price / max(float(price.max()), 1e-300) > 2.0 * np.abs(room)
             )
-        q = border.columns.shape[1]
         border_columns = np.hstack(
             [bounds.shares()[np.ix_(rows, active_groups)], border.columns[rows]]
         )
-        missed = border.missing(v[None], np.full((1, q), constant))[0]
+        missed = border.missing(v[None], constants[None])[0]
         right = np.concatenate([bounds.room[active_groups, 0, 0], -missed])
         corner = np.zeros((len(right), len(right)))
-        if q:
-            corner[-1, -1] = -border.penalty
+        ends = np.arange(len(active_groups), len(right))
+        corner[ends, ends] = -border.penalty
         step = _solve_bordered(kernel, border_columns, corner, lacks[rows], right)
         v = np.array(v)
         v[rows] += step[: len(rows)]
         prices = np.array(prices)
         prices[active_groups, 0, 0] += step[len(rows) : len(rows) + len(active_groups)]
-        constant += float(step[-1]) if q else 0.0
+        constants = constants + step[len(step) - q :]
         if not np.isfinite(step).all() or (single and bool((prices < 0).any())):
             break
     return states
@@ -158,26 +158,26 @@ def _meet_by_size(
     cost: Cost,
     coefficients: np.ndarray,
     v: np.ndarray,
-    constant: float,
+    constants: np.ndarray,
     slack: np.ndarray,
     missing: Missing,
     border: Border,
-) -> tuple[np.ndarray, np.ndarray, float]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return coefficients changed in proportion to their sizes, so that exact rows are met.
 
     Of all corrections that meet the rows, the smallest relative to the sizes changes the cost
     little: coefficients of 0 stay near 0, and those of left-out blocks exactly 0.
     """
     kernel = weights = None
-    lift, least, nearest = border.columns.sum(axis=1), np.inf, (coefficients, constant)
+    columns, least, nearest = border.columns, np.inf, (coefficients, constants)
     for _ in range(ROUNDS):
-        lacks = _beyond_rounding(missing, design @ coefficients + lift * constant)
+        lacks = _beyond_rounding(missing, design @ coefficients + columns @ constants)
         lacks = np.where(slack > 0, np.nan, lacks)
         rows = np.flatnonzero(~np.isnan(lacks))
         largest_lack = float(np.abs(lacks[rows]).max(initial=0.0))
         stalled = largest_lack > STALLING_SHARE * least
         if largest_lack < least:
-            least, nearest = largest_lack, (coefficients, constant)
+            least, nearest = largest_lack, (coefficients, constants)
         if largest_lack == 0.0 or stalled:
             break
         if kernel is None or weights is None:
@@ -190,14 +190,14 @@ def _meet_by_size(
                 excluded_columns(design, cost), 0.0, size + SMALLEST_WEIGHT * size.max(initial=0.0)
             )
             kernel = weighted_gram(design, weights)
-        share = float(np.diagonal(kernel).mean()) * bool(border.columns.shape[1])
-        square = kernel[np.ix_(rows, rows)] + share
+        share = float(np.diagonal(kernel).mean())
+        square = kernel[np.ix_(rows, rows)] + share * columns[rows] @ columns[rows].T
         no_columns = np.zeros((len(rows), 0))
         row_step = np.zeros_like(v)
         row_step[rows] = _solve_bordered(
             square, no_columns, np.zeros((0, 0)), lacks[rows], np.zeros(0)
         )
-        constant += share * float(row_step.sum())
+        constants = constants + share * columns.T @ row_step
         coefficients = coefficients + weights * design.adjoint(row_step)
     return nearest[0], v, nearest[1]
 

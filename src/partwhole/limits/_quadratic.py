@@ -16,20 +16,12 @@ from partwhole.limits.costs import Cost, Quadratic, Squares
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.problem import Intercept, Problem
 from partwhole.limits.solvers import sparse_primal
-from partwhole.limits.solvers.dual_newton import Border
 from partwhole.limits.solvers.minimum_norm import solve_minimum_norm
 
 # Smallest pivot of a kernel with ones on its diagonal at which a Cholesky factor keeps ten digits.
 SMALLEST_PIVOT = 1e-6
 # Eigenvalues of such a kernel below this share of the largest, for each row, are rounding.
 SMALLEST_EIGENVALUE = 1e-13
-
-
-def border_of(intercept: Intercept, n: int) -> Border:
-    """Return the border of the dual: a column of ones for an intercept, or no column."""
-    if intercept == "none":
-        return Border(np.zeros((n, 0)))
-    return Border(np.ones((n, 1)), 0.0 if intercept == "free" else float(intercept))
 
 
 def through_columns(problem: Problem, max_steps: int, tolerance: float) -> Limit:
@@ -100,6 +92,9 @@ def through_kernel(problem: Problem) -> Limit:
     n, slack = len(targets), problem.slack
     kernel = cost.dual(design, np.zeros(n)).hessian()
     sums = np.diagonal(kernel) + slack
+    if problem.constants is not None:
+        limit = _through_eigenvectors(problem, kernel)
+        return limit if limit.outcome is Outcome.SOLVED else contradiction(problem) or limit
     solution = None
     if (sums > 0).all():
         size = 1.0 / np.sqrt(sums)
@@ -217,19 +212,18 @@ def _in_rows(
 
 def _through_eigenvectors(problem: Problem, kernel: np.ndarray) -> Limit:
     """Return the limit by the kernel's eigenvectors, if no features of it are available."""
-    targets, intercept = problem.targets, problem.intercept
-    n, slack = len(targets), problem.slack
+    targets, columns = problem.targets, problem.columns
+    n, slack, penalty = len(targets), problem.slack, problem.penalty
     full = kernel + np.diag(slack)
-    penalty = 0.0
-    if not isinstance(intercept, str):
-        full, penalty = full + 1.0 / float(intercept), 1.0
+    if penalty:
+        full = full + columns @ columns.T / penalty
     sums = np.diagonal(full)
     size = 1.0 / np.sqrt(np.where(sums > 0, sums, 1.0))
     scaled_targets = (targets.T * size).T
     basis = np.eye(n)
-    if intercept == "free":
-        # A free intercept requires multipliers orthogonal to its column.
-        basis = np.asarray(qr(size[:, None])[0])[:, 1:]
+    if columns.size and not penalty:
+        # A free intercept requires multipliers orthogonal to its columns.
+        basis = np.asarray(qr(size[:, None] * columns)[0])[:, columns.shape[1] :]
     inner = basis.T @ (size[:, None] * full * size) @ basis
     values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
     carried = values > SMALLEST_EIGENVALUE * n * max(float(values[-1]), 0.0)
@@ -241,16 +235,14 @@ def _through_eigenvectors(problem: Problem, kernel: np.ndarray) -> Limit:
     w = solved(scaled_targets)
     w = w + solved(scaled_targets - (size[:, None] * full * size) @ w)
     v = (w.T * size).T
-    constant: Any = np.zeros(targets.shape[1:])
+    rest = scaled_targets - (size[:, None] * full * size) @ w
     if penalty:
-        constant = v.sum(axis=0) / float(intercept)
-    elif intercept == "free":
-        constant = size @ (scaled_targets - (size[:, None] * full * size) @ w) / float(size @ size)
-    constant = float(constant) if targets.ndim == 1 else constant
+        constant = problem.constant(columns.T @ v / penalty)
+    else:
+        scaled_columns = size[:, None] * columns
+        constants = np.linalg.lstsq(scaled_columns, rest, rcond=None)[0]
+        constant, rest = problem.constant(constants), rest - scaled_columns @ constants
     limit = certified(problem, problem.convex_cost.primal(problem.design, v, None), constant, v, 1)
     if limit.outcome is not Outcome.SOLVED:
-        residual = (
-            scaled_targets - (size[:, None] * full * size) @ w - np.multiply.outer(size, constant)
-        )
-        return infeasible(problem, (residual.T / size).T, 1) or limit
+        return infeasible(problem, (rest.T / size).T, 1) or limit
     return limit

@@ -38,6 +38,8 @@ class Problem:
     intercept : {"free", "none"} or float
         A constant b of cost zero, no constant, or a constant of cost
         :math:`\tfrac12 \lambda b^2`, given by its penalty weight :math:`\lambda > 0`.
+    constants : float array, shape (n, q), optional
+        Z, if the intercept is :math:`Z b` with q constants; by default a column of ones.
 
     Raises
     ------
@@ -51,6 +53,7 @@ class Problem:
     cost: Cost | Concave
     fit: Fit
     intercept: Intercept
+    constants: Float[np.ndarray, "n q"] | None = None
 
     def __post_init__(self) -> None:
         n = self.design.shape[0]
@@ -88,6 +91,24 @@ class Problem:
     def penalty(self) -> float:
         """Return the intercept's penalty weight; 0 for a free one and for none."""
         return 0.0 if isinstance(self.intercept, str) else float(self.intercept)
+
+    @cached_property
+    def columns(self) -> Float[np.ndarray, "n q"]:
+        """Return Z, the columns of the intercept; none without one."""
+        if self.intercept == "none":
+            return np.zeros((len(self.targets), 0))
+        return np.ones((len(self.targets), 1)) if self.constants is None else self.constants
+
+    def shift(self, constant: np.ndarray | float) -> np.ndarray | float:
+        """Return what the intercept adds to the outputs."""
+        return constant if self.constants is None else self.columns @ constant
+
+    def constant(self, coefficients: Float[np.ndarray, "q *k"]) -> np.ndarray | float:
+        """Return the intercept that has these coefficients of its columns."""
+        if self.constants is not None:
+            return coefficients
+        constant = coefficients.sum(axis=0)
+        return float(constant) if self.targets.ndim == 1 else constant
 
     def paid(self, misfit: Float[np.ndarray, "n *k"], constant: np.ndarray | float) -> float:
         """Return the cost of slack and of a penalised intercept, without that of coefficients."""

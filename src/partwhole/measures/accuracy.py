@@ -10,8 +10,8 @@ from jaxtyping import Float
 from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._types import NonNegative
-from partwhole.measures._labels import are_labels, label_margins
 from partwhole.tasks import Task
+from partwhole.tasks._labels import are_labels, label_margins
 
 TIE = 1e-9  # outputs no larger have no sign
 
