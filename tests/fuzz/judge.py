@@ -13,6 +13,7 @@ from conic import Optimum, least
 from feasibility import feasible
 from formulas import misfits, rounding_felt, row_sizes, total, unit_of_cost, without_left_out
 from problems import CONCAVE, ORDINARY, Problem
+from several import as_one
 
 import partwhole as pw
 from partwhole._checks import InputError
@@ -56,14 +57,16 @@ class Judgement:
 
 def solve(problem: Problem) -> Limit:
     """Give the problem to the library; warnings are errors."""
+    given = problem if problem.posed is None else problem.posed
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return pw.solve(
-            (problem.design(), problem.targets.copy()),
-            cost=problem.library_cost(),
-            fit=problem.library_fit(),
-            intercept=problem.intercept,
+        limit = pw.solve(
+            (given.design(), given.targets.copy()),
+            cost=given.library_cost(),
+            fit=given.library_fit(),
+            intercept=given.intercept,
         )
+    return limit if problem.posed is None else as_one(problem, limit)
 
 
 def judge(problem: Problem) -> Judgement:

@@ -63,6 +63,8 @@ AWKWARD = (
     "large width",
     "conjunctions",
     "block left out",
+    "several outputs",
+    "several outputs, awkward",
 )
 KINDS = (*ORDINARY, *AWKWARD)
 
@@ -96,6 +98,8 @@ class Problem:
         Components of a conjunction design.
     one_slack : bool
         Pass the slack as one number.
+    posed : Problem, optional
+        The problem of several outputs that the library is given in the place of this one.
     """
 
     name: str
@@ -115,6 +119,7 @@ class Problem:
     gates: tuple[np.ndarray, np.ndarray, int] | None = None
     tuples: np.ndarray | None = None
     one_slack: bool = True
+    posed: Problem | None = None
 
     @property
     def starts(self) -> np.ndarray:
@@ -194,6 +199,8 @@ def problem(name: str) -> Problem:
     cost, fit, intercept, kind, _ = name.split(" / ")
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     if kind == "conjunctions" and cost in ("nuclear", "schatten", "function"):
+        kind = "integers"
+    if kind.startswith("several") and cost == "function":
         kind = "integers"
     case = _plain(rng, name, cost, fit, intercept, kind)
     return _ROADS.get(kind, lambda rng, case: case)(rng, case)
@@ -429,6 +436,18 @@ def _width(exponent: float):
     return build
 
 
+def _several(rng: np.random.Generator, case: Problem) -> Problem:
+    from several import several
+
+    return several(rng, case)
+
+
+def _several_awkward(rng: np.random.Generator, case: Problem) -> Problem:
+    """Return a problem of several outputs from one that is awkward itself."""
+    kinds = sorted(set(_ROADS) - {"block left out", "several outputs", "several outputs, awkward"})
+    return _several(rng, _ROADS[kinds[rng.integers(len(kinds))]](rng, case))
+
+
 _ROADS = {
     "feature unit": _feature_unit,
     "target unit": _target_unit,
@@ -457,4 +476,6 @@ _ROADS = {
     "small width": _width(-9),
     "large width": _width(9),
     "block left out": _left_out,
+    "several outputs": _several,
+    "several outputs, awkward": _several_awkward,
 }

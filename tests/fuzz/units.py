@@ -110,6 +110,8 @@ def change(problem: Problem, kind: str, rng: np.random.Generator) -> Change | No
         return 10.0 ** rng.uniform(-reach, reach, count)
 
     n = len(problem.targets)
+    if problem.posed is not None:
+        return None
     match kind:
         case "features":
             return in_units(problem, float(factors(1, 12)[0]), 1.0)

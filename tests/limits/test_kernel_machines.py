@@ -567,16 +567,6 @@ TWICE = replace(
             "does",
         ),
         (
-            lambda: solve(
-                replace(TASK, targets=np.ones((81, 3))),
-                OverlapKernel.from_salience([0.4]),
-                fit="margin",
-                intercept="free",
-            ),
-            "several outputs at once need the quadratic cost and the fit Equal; got targets of "
-            "shape (17, 3) with Quadratic and Margin; solve for one output at a time",
-        ),
-        (
             lambda: solve(TASK, OverlapKernel.from_salience([0.4]), fit="margin", intercept="free"),
             "a margin needs labels -1 and +1; got targets in -4..4; recode labels 0 and 1 as "
             "2 y - 1; for numbers use the fit Equal or Tube",

@@ -284,11 +284,6 @@ X, Y = np.eye(2), np.ones(2)
             "2 y - 1; for numbers use the fit Equal or Tube",
         ),
         (
-            lambda: solve((X, np.ones((2, 2))), cost=Quadratic(), fit="margin", intercept="none"),
-            "several outputs at once need the quadratic cost and the fit Equal; got targets of "
-            "shape (2, 2) with Quadratic and Margin; solve for one output at a time",
-        ),
-        (
             lambda: solve((X, Y), cost=Quadratic(), fit=Equal(np.ones(3)), intercept="none"),
             "slack is one number or one for each row; got shape (3,) for 2 rows; pass a number",
         ),

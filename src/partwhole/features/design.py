@@ -162,6 +162,15 @@ def as_design(
     return features  # type: ignore[return-value]
 
 
+def dense_features(design: Design) -> Float[np.ndarray, "n p"]:
+    """Return all columns of a design as a dense matrix."""
+    if isinstance(design, DenseDesign):
+        return design.matrix
+    if hasattr(design, "dense"):
+        return design.dense().matrix  # pyright: ignore[reportAttributeAccessIssue]
+    return design.adjoint(np.eye(design.shape[0])).T
+
+
 @door(missing=("weights",), empty=("weights",))
 def weighted_gram(design: Design, weights: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n n"]:
     r"""Return :math:`A\,\mathrm{diag}(w) A^T`, the inner products of all features, weighted.

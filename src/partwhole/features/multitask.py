@@ -10,6 +10,7 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole.features.design import Block, DenseDesign
+from partwhole.features.outputs import OutputsDesign
 
 
 @door
@@ -46,11 +47,7 @@ def multitask_design(inputs: Sequence[Float[np.ndarray, "_ _"]]) -> DenseDesign:
         f"tasks in {' and '.join(map(str, widths))} features" if widths else "no task",
         "pass one array of inputs for each task, all with the same columns",
     )
-    k, d = len(tasks), widths[0]
-    matrix = np.zeros((sum(map(len, tasks)), d, k))
-    row = 0
-    for task, block in enumerate(tasks):
-        matrix[row : row + len(block), :, task] = block
-        row += len(block)
-    blocks = tuple(Block(feature, k * feature, k * (feature + 1)) for feature in range(d))
-    return DenseDesign(matrix.reshape(len(matrix), d * k), blocks)
+    rows = np.vstack(tasks)
+    blocks = tuple(Block(feature, feature, feature + 1) for feature in range(widths[0]))
+    of_tasks = np.repeat(np.eye(len(tasks)), [len(block) for block in tasks], axis=0)
+    return OutputsDesign(DenseDesign(rows, blocks), np.arange(len(rows)), of_tasks).dense()

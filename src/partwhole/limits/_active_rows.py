@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwhole.features.design import DenseDesign
+from partwhole.features.design import DenseDesign, dense_features
+from partwhole.features.outputs import OutputsDesign
 from partwhole.limits._certificate import EPS, allowance, certified
 from partwhole.limits._dual import equalities
 from partwhole.limits._reduction import ENTRIES
 from partwhole.limits.costs import Quadratic, Squares
-from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.problem import Problem
@@ -50,7 +50,7 @@ def through_active_rows(
     """
     design, targets, cost, fit = problem.design, problem.targets, problem.convex_cost, problem.fit
     assert not isinstance(fit, Equal)
-    if problem.constants is not None:
+    if isinstance(design, OutputsDesign) and not isinstance(cost, Squares):
         return None
     n, p = design.shape
     features = cost.features(design) if isinstance(cost, Squares) else dense_features(design)
@@ -67,7 +67,8 @@ def through_active_rows(
             return None, v
         active = DenseDesign(inner.matrix[rows], inner.blocks)
         edges = targets[rows] - sides[rows] * width
-        equal = Problem(active, edges, kind, Equal(slack[rows]), problem.intercept)
+        constants = None if problem.constants is None else problem.constants[rows]
+        equal = Problem(active, edges, kind, Equal(slack[rows]), problem.intercept, constants)
         limit = equalities(equal, max_steps, tolerance)
         v[rows] = limit.multipliers
         return limit, v
@@ -81,7 +82,8 @@ def through_active_rows(
         for _ in range(max_steps // STEPS_PER_GUESS):
             limit, v = solved(sides)
             if limit is None:
-                c, constant, bound = kind.primal(inner, np.zeros(n), None), 0.0, 0.0
+                c, bound = kind.primal(inner, np.zeros(n), None), 0.0
+                constant = problem.constant(np.zeros(problem.columns.shape[1]))
             elif limit.outcome is Outcome.INFEASIBLE:
                 sides = _without_first_to_vanish(sides, previous, v)
                 if sides is None:
@@ -90,9 +92,10 @@ def through_active_rows(
             else:
                 c, constant, bound = limit.coefficients, limit.intercept, limit.value - limit.gap
                 steps += limit.steps
-            misfit = fit.misfit(targets, inner @ c + constant)
+            shift = problem.shift(constant)
+            misfit = fit.misfit(targets, inner @ c + shift)
             falls_short = (sides == 0) & (
-                np.abs(misfit) > allowance(inner, target_sizes, c, constant)[0]
+                np.abs(misfit) > allowance(inner, target_sizes, c, shift)[0]
             )
             wrong_sign = v * sides < -ROUNDED_SIGN * np.abs(v).max(initial=0.0)
             if not (wrong_sign | falls_short).any():

@@ -12,14 +12,15 @@ from dataclasses import replace
 import numpy as np
 
 from partwhole.features.conjunctions import ConjunctionDesign
-from partwhole.features.design import DenseDesign, Design
+from partwhole.features.design import DenseDesign, Design, dense_features
 from partwhole.features.gates.design import GatedDesign
+from partwhole.features.outputs import OutputsDesign
 from partwhole.features.scaled import ScaledDesign
 from partwhole.limits.costs import Cost, Squares
-from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.problem import Intercept, Problem
+from partwhole.limits.solvers.dual_newton import Border
 
 EPS = float(np.finfo(float).eps)
 ACCURACY = 1e-6  # largest duality gap of a solved limit, relative to its value
@@ -46,6 +47,8 @@ def magnitudes(design: Design) -> Design:
         return replace(design, inputs=np.abs(design.inputs))
     if isinstance(design, ScaledDesign):
         return ScaledDesign(magnitudes(design.design), np.abs(design.factors))
+    if isinstance(design, OutputsDesign):
+        return replace(design, design=magnitudes(design.design), contrasts=np.abs(design.contrasts))
     return DenseDesign(np.abs(dense_features(design)), design.blocks)
 
 
@@ -196,7 +199,7 @@ def _dual_feasible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
     if isinstance(problem.fit, Margin):
         v = np.where(problem.targets * v > 0, v, 0.0)
     if problem.intercept == "free" and problem.constants is not None:
-        return balanced(v, problem.columns)
+        return Border(problem.columns).balanced(v)
     if problem.intercept == "free":
         # The side of larger total is scaled down to the other, so no multiplier changes its sign.
         up, down = np.maximum(v, 0.0), np.maximum(-v, 0.0)
@@ -204,18 +207,6 @@ def _dual_feasible(problem: Problem, multipliers: np.ndarray) -> np.ndarray:
         common = np.asarray(np.minimum(above, below))
         v = up * _ratio(common, above) - down * _ratio(common, below)
     return v
-
-
-def balanced(v: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return multipliers whose sums over the columns are 0, changed by the smallest share of each.
-
-    They keep their signs unless a sum is as large as its terms; they are then all 0.
-    """
-    factors = np.ones(len(v))
-    for _ in range(2):
-        weighted = columns * v[:, None]
-        factors = factors - np.linalg.lstsq(weighted.T, weighted.T @ factors, rcond=1e-12)[0]
-    return v * factors if (factors >= 0).all() else np.zeros_like(v)
 
 
 def _ratio(part: np.ndarray | np.floating, whole: np.ndarray | np.floating) -> np.ndarray:

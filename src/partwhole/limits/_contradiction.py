@@ -8,15 +8,16 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import qr
 
-from partwhole.features.design import DenseDesign
+from partwhole.features.design import DenseDesign, dense_features
 from partwhole.limits._certificate import EPS, infeasible
 from partwhole.limits._reduction import ENTRIES
-from partwhole.limits.costs._matrices import dense_features, excluded_columns
+from partwhole.limits.costs._matrices import excluded_columns
 from partwhole.limits.fits import Equal
 from partwhole.limits.limit import Limit
 from partwhole.limits.problem import Problem
 
 SPANNED = 1e-14  # of the largest singular value: directions above it are spanned by the columns
+MULTIPLIER_ROUNDING = 1e-12  # of the largest multiplier of a linear program
 LARGEST_DESIGN = 50_000_000  # most entries of a dense design, which take 400 MB
 
 
@@ -112,12 +113,14 @@ def separated(problem: Problem) -> Limit | None:
     proof = np.zeros(n)
     np.add.at(proof, hard[sides.rows], sides.signs * shares)
     orthogonal = _orthogonal(proof, scaled, rows, hard)
-    for nearest in (_refined(proof, columns, hard), orthogonal):
-        limit = infeasible(problem, nearest, 0)
+    # Multipliers that are rounding of others leave sums of rounding alone in some columns.
+    sizes = np.abs(proof)
+    plain = np.where(sizes > MULTIPLIER_ROUNDING * sizes.max(initial=0.0), proof, 0.0)
+    for start, refine in ((proof, True), (orthogonal, False), (orthogonal, True), (plain, True)):
+        limit = infeasible(problem, _refined(start, columns, hard) if refine else start, 0)
         if limit is not None:
             return limit
-    nearest = _refined(orthogonal, columns, hard)
-    return infeasible(problem, nearest, 0)
+    return None
 
 
 def _refined(proof: np.ndarray, columns: np.ndarray, hard: np.ndarray) -> np.ndarray:

@@ -10,15 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from partwhole.features.design import DenseDesign, Design
-from partwhole.limits._certificate import EPS, certified, dual_bound
+from partwhole.features.design import DenseDesign, Design, dense_features
+from partwhole.limits._certificate import EPS, MISFIT, certified, dual_bound
 from partwhole.limits._contradiction import contradiction, separated
 from partwhole.limits._polish import missing_of_inequalities, polish
 from partwhole.limits._quadratic import through_kernel
 from partwhole.limits._reduction import ENTRIES, reduced
 from partwhole.limits._units import Units, row_lengths
 from partwhole.limits.costs import Cost, DualTerm, Quadratic
-from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.problem import Problem
@@ -30,6 +29,7 @@ from partwhole.limits.solvers.smooth_interior import smooth_interior_point
 # Largest shortfall, relative to the margin or target, that is corrected by scaling the solution or
 # by solving for a narrower tube.
 LARGEST_CORRECTION = 1e-7
+LEAST_EXCESS = 1e-9  # of the largest bound: a smaller excess of a constant fit is rounding
 
 
 def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
@@ -68,6 +68,12 @@ def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
         row_rounding, precision = rows.rounding(v, coefficients), rows.precision
         v, constant = rows.multipliers(v), rows.intercept(coefficients)
     else:
+        at_zero = cost.dual(design, np.zeros(n))
+        level = _level(problem, at_zero.gradient)
+        if level is not None:
+            prices = None if at_zero.bounds is None else 0.0 * at_zero.bounds.room
+            cheapest = cost.primal(design, np.zeros(n), prices)
+            return certified(problem, cheapest, level, np.zeros(n), 0)
         bound, border = None, Border(problem.columns, problem.penalty)
         row_rounding, precision = 0.0, EPS
         solution = _dual_solution(design, targets, cost, slack, border, max_steps, tolerance)
@@ -140,9 +146,7 @@ def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     constraints = fit.one_sided(targets)
     zero_prices = None if at_zero.bounds is None else 0.0 * at_zero.bounds.room
     cheapest = cost.primal(design, np.zeros(n), zero_prices)
-    level = None
-    if problem.intercept == "free" and problem.constants is None:
-        level = fit.constant(targets, at_zero.gradient)
+    level = _level(problem, at_zero.gradient)
     if level is not None:
         return certified(problem, cheapest, level, np.zeros(n), 0)
     if at_zero.bounds is not None and np.all(slack > 0):
@@ -208,6 +212,37 @@ def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
         return limit
     proved = separated(problem)
     return limit if proved is None else replace(proved, steps=limit.steps)
+
+
+def _level(problem: Problem, outputs: np.ndarray) -> np.ndarray | float | None:
+    """Return a free intercept that, added to the outputs, fits all rows; None where none does."""
+    targets, fit, columns = problem.targets, problem.fit, problem.constants
+    if problem.intercept != "free":
+        return None
+    if columns is None:
+        return None if isinstance(fit, Equal) else fit.constant(targets, outputs)
+    if isinstance(fit, Equal):
+        level = np.linalg.lstsq(columns, targets - outputs, rcond=None)[0]
+        misfit = np.abs(targets - outputs - columns @ level).max(initial=0.0)
+        return level if misfit <= MISFIT * np.abs(targets).max(initial=0.0) else None
+    sides = fit.one_sided(targets)
+    signed = sides.signs[:, None] * columns[sides.rows]
+    bounds = sides.bounds - sides.signs * outputs[sides.rows]
+    unit = float(np.abs(bounds).max(initial=0.0)) or 1.0
+    # The level whose least excess over a bound is largest, up to the bounds' own size.
+    from scipy.optimize import linprog
+
+    q = columns.shape[1]
+    program = linprog(
+        np.append(np.zeros(q), -1.0),
+        A_ub=np.hstack([-signed, np.ones((len(bounds), 1))]),
+        b_ub=-bounds / unit,
+        bounds=[(None, None)] * q + [(None, 1.0)],
+        method="highs",
+    )
+    if program.status != 0 or program.x[q] <= LEAST_EXCESS:
+        return None
+    return unit * program.x[:q]
 
 
 def _largest_shortfall(

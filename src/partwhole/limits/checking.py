@@ -13,10 +13,9 @@ from partwhole._contract import Contract
 from partwhole._door import door
 from partwhole._types import Seed
 from partwhole.features.checking import check_design
-from partwhole.features.design import Block, DenseDesign, Design
+from partwhole.features.design import Block, DenseDesign, Design, dense_features
 from partwhole.limits.costs import Concave, Cost, Squares
 from partwhole.limits.costs._cost import Bounds, DualTerm
-from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.fits import Equal, Fit, Margin, Tube
 from partwhole.limits.limit import Limit, Outcome
 from partwhole.limits.solve import solve

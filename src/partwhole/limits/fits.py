@@ -84,12 +84,16 @@ class Equal:
 @door
 @dataclass(frozen=True, eq=False)
 class Margin:
-    r"""Fit of labels -1 and +1 with a functional margin of at least 1.
+    r"""Fit of labels with a functional margin of at least 1.
+
+    For labels -1 and +1, in one column or several, label times output is at least 1. For classes,
+    one-hot rows of 0 and 1, the output of the right class is larger than each other output by at
+    least 1 (Crammer & Singer, JMLR 2001).
 
     Parameters
     ----------
     slack : float or float array (n,), default 0
-        As in `Equal`.
+        As in `Equal`; for classes, of each comparison with another class.
     """
 
     slack: Slack = 0.0

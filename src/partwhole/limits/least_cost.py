@@ -12,7 +12,8 @@ to lie within :math:`\epsilon` of y (`Tube`), and :math:`\xi_i = 0` where the sl
 
 with :math:`R^*` the conjugate of the cost; v is free for `Equal` and has the labels' signs for
 `Margin`. A free intercept is a column of cost zero, which requires :math:`\sum v = 0`; a penalised
-intercept subtracts :math:`(\sum v)^2 / (2 \lambda)` from the dual. Derived here.
+intercept subtracts :math:`(\sum v)^2 / (2 \lambda)` from the dual. Derived here. Several outputs
+are rewritten as one in `outputs`.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole.features.conjunctions import ConjunctionDesign
-from partwhole.features.design import Block, DenseDesign, Design
+from partwhole.features.design import Block, DenseDesign, Design, dense_features
 from partwhole.features.scaled import ScaledDesign
 from partwhole.limits._active_rows import through_active_rows
 from partwhole.limits._dual import equalities, inequalities
 from partwhole.limits._quadratic import through_columns
 from partwhole.limits._reduction import ENTRIES
 from partwhole.limits.costs import Concave, Cost, GroupNorm, LinearProbing, Quadratic
-from partwhole.limits.costs._matrices import dense_features
 from partwhole.limits.costs.group_norm import unweighted
 from partwhole.limits.fits import Equal, Tube
 from partwhole.limits.limit import Limit, Outcome
+from partwhole.limits.outputs import of_outputs
 from partwhole.limits.probing import through_scaled_inputs
 from partwhole.limits.problem import Problem
 from partwhole.limits.solvers.majorised import majorised
@@ -66,25 +67,25 @@ def least_cost(
     solver: Solver | None = None,
     max_steps: int = 200,
     tolerance: float = 1e-12,
-    start: Float[np.ndarray, " p"] | None = None,
+    start: Float[np.ndarray, "p *k"] | None = None,
 ) -> Limit:
     """Return the limit of a problem; the arguments are those of `solve`.
 
     Raises
     ------
     InputError
-        When the solver does not serve the problem, the cost or fit does not allow
-        several outputs, or the problem needs more memory than 8 GiB.
+        When the solver does not serve the problem, or it needs more memory than 8 GiB.
     """
     design, targets, cost, fit = problem.design, problem.targets, problem.cost, problem.fit
-    require(
-        targets.ndim == 1 or (isinstance(fit, Equal) and isinstance(cost, Quadratic)),
-        "several outputs at once need the quadratic cost and the fit Equal",
-        f"targets of shape {targets.shape} with {type(cost).__name__} and {type(fit).__name__}",
-        "solve for one output at a time",
-    )
     rule, kind = "a start is for costs that are not convex", type(cost).__name__
     require(start is None or isinstance(cost, Concave), rule, kind, "leave start out")
+    if targets.ndim > 1 and not (isinstance(fit, Equal) and isinstance(cost, Quadratic)):
+
+        def solve(inner: Problem, start: Float[np.ndarray, " p"] | None) -> Limit:
+            options = {"solver": solver, "max_steps": max_steps, "tolerance": tolerance}
+            return least_cost(inner, **options, start=start)
+
+        return of_outputs(problem, solve, start)
     private = _private_block(problem)
     if private is not None:
         return _with_block_as_slack(problem, private, solver, max_steps, tolerance)
@@ -201,7 +202,8 @@ def _stationary(
         return least_cost(replace(problem, cost=touching))
 
     def value(limit: Limit) -> float:
-        misfit = fit.misfit(problem.targets, design @ limit.coefficients + limit.intercept)
+        outputs = design @ limit.coefficients + problem.shift(limit.intercept)
+        misfit = fit.misfit(problem.targets, outputs)
         return cost.value(design, limit.coefficients) + problem.paid(misfit, limit.intercept)
 
     limit = majorised(solved, value, design, cost, start, max_steps=max_steps, tolerance=AT_REST)

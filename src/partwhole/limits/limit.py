@@ -20,6 +20,7 @@ from partwhole.limits.fits import Margin
 from partwhole.limits.gram import GramFeatures
 from partwhole.limits.problem import Problem
 from partwhole.tasks import Task
+from partwhole.tasks._labels import label_margins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,9 +229,14 @@ class Limit:
         return float(np.mean((self.test_predictions - targets) ** 2))
 
     @property
-    def test_margins(self) -> Float[np.ndarray, "m *k"]:
-        """Return label times output for the held-out rows."""
-        return self._rows.targets[~self._rows.is_train] * self.test_predictions
+    def test_margins(self) -> Float[np.ndarray, "m *entries"]:
+        """Return label times output for the held-out rows.
+
+        For classes, shape (m,): the output of the right class less the largest of the others,
+        divided by the same difference of the targets.
+        """
+        rows = self._rows
+        return label_margins(rows.targets, self.predictions)[~rows.is_train]
 
     @property
     def _rows(self) -> Rows:
@@ -249,9 +255,13 @@ class Limit:
         r"""Return :math:`\|A_B^T v\|`, the gain in fit for each unit of growth of a block.
 
         For the group norm the solution is the global one if no pull is above 1; active blocks
-        have a pull of 1.
+        have a pull of 1. With several outputs it is the largest singular value of the matrix
+        :math:`A_B^T v`.
         """
-        return self._lengths(self.design.adjoint(self.multipliers))
+        pulled, blocks = self.design.adjoint(self.multipliers), self.design.blocks
+        if pulled.ndim == 1 or not isinstance(self.problem.cost, GroupNorm):
+            return self._lengths(pulled)
+        return np.array([np.linalg.norm(pulled[block.columns], 2) for block in blocks])
 
     def _lengths(self, columns: np.ndarray) -> np.ndarray:
         blocks = self.design.blocks
@@ -272,6 +282,8 @@ class Limit:
     @property
     def normalised_margin(self) -> float:
         r"""Return :math:`\min_i y_i f(x_i) / (\|\theta\|^2 / L)^{L/2}` of a network's weights.
+
+        For classes :math:`y_i f(x_i)` is the least lead of the right class's output over another.
 
         Where the limit is the global one, no weights :math:`\theta` of an architecture with L
         layers have a larger normalised margin. NaN for costs that are not the weight norm of an

@@ -110,8 +110,7 @@ def solve(
     ----------
     data : Task, or a pair of inputs and targets
         Inputs are an array of shape (n, ...), a Design, or None if the learner is a Gram matrix;
-        targets have shape (n,) or (n, k). Several outputs need the quadratic cost and the fit
-        `Equal`.
+        targets have shape (n,) or (n, k), for k outputs.
     learner : kernel, gates or Gram matrix, optional
         The representation of the inputs. For a task, an `OverlapKernel` or `OrderKernel`. For
         arrays, gates (`HalfspaceGates`, `ReLUGates`, `JointGates`); any kernel as a callable
@@ -124,10 +123,15 @@ def solve(
         gated layer under a linear readout or more linear layers, `Quadratic` where only the gated
         layer is trained, `NuclearNorm` for a gated readout on one linear layer, `SchattenNorm`
         for a gated readout on several, `ChainNorm` for parallel chains. For diagonal networks it
-        is `HyperbolicEntropy` or `LinearProbing`. A sequence of costs adds a first axis.
+        is `HyperbolicEntropy` or `LinearProbing`. A sequence of costs adds a first axis. Several
+        outputs of these norms share their hidden units; under other costs each output has weights
+        of its own.
     fit : {"equal", "margin"}, Equal, Margin or Tube, keyword-only, default "equal"
         Interpolation (squared loss), the largest margin (logistic loss), or outputs within a
-        width of the targets. ``Equal(slack=ridge)`` is kernel ridge regression with that penalty
+        width of the targets. The margin of labels -1 and +1 in k columns is that of each label
+        against the rest; that of classes, one-hot rows of 0 and 1, is of the right class's output
+        over each other one (cross-entropy of a softmax).
+        ``Equal(slack=ridge)`` is kernel ridge regression with that penalty
         for each observation; ``Tube(0.1)`` is support-vector regression with a large penalty.
     intercept : {"free", "none"} or float, keyword-only
         A constant of cost zero, no constant, or a constant of cost
@@ -145,7 +149,7 @@ def solve(
     rounding : float, keyword-only, default 1e-12
         From 0 to 0.1. For Gram matrices and callable kernels: eigenvalues up to this share of the
         largest count as 0. Use 1e-7 for matrices computed in single precision.
-    start : float array, shape (p,), or for gates (H, C, d), keyword-only, optional
+    start : float array, shape (p,) or (p, k), or for gates (H, C, d), keyword-only, optional
         For a cost that is not convex, the coefficients at which the first convex cost touches it;
         blocks of 0 stay 0. By default the solution of the convex cost with two layers.
     workers : int, keyword-only, optional
@@ -165,7 +169,7 @@ def solve(
         When data, learner, cost and fit do not agree: for a kernel whose components are not the
         task's or whose cost is not quadratic, a kernel that is not positive semidefinite, repeats
         of a training tuple with different targets and no slack, and targets that are not finite
-        or, for a margin, not -1 and +1.
+        or, for a margin, neither -1 and +1 nor one-hot.
 
     Notes
     -----
@@ -187,6 +191,13 @@ def solve(
     >>> limit = solve(task, kernel, fit="margin", intercept="free")
     >>> round(float(limit.test_margins.mean()), 6)
     -0.073998
+
+    Three classes, by the margin of each over the others:
+
+    >>> points = np.array([[0.0, 1.0], [1.0, 0.0], [-1.0, -1.0]])
+    >>> limit = solve((points, np.eye(3)), fit="margin", intercept="free")
+    >>> limit.predict([[0.0, 2.0], [3.0, 0.0]]).argmax(axis=1).tolist(), limit.outcome.name
+    ([0, 1], 'SOLVED')
 
     Gated units, on the exclusive or:
 
@@ -317,7 +328,7 @@ def _limit_of(
             require_blocks(cost, design)
         problem = Problem(design, _training_targets(rows), cost, fit, intercept)
         if options["start"] is not None:
-            options = options | {"start": _start(options["start"], design)}
+            options = options | {"start": _start(options["start"], problem)}
     else:
         _require_quadratic(cost)
         similar = features = gram_features(rows, learner, rounding)
@@ -444,16 +455,19 @@ def _cost(cost: Any) -> Costs:
     return cost
 
 
-def _start(start: Any, design: Design) -> Float[np.ndarray, " p"]:
-    """Return a start as one coefficient for each feature."""
-    array = np.asarray(start, dtype=float)
+def _start(start: Any, problem: Problem) -> Float[np.ndarray, "p *k"]:
+    """Return a start as one coefficient for each feature and output."""
+    array, design = np.asarray(start, dtype=float), problem.design
     if isinstance(design, GatedDesign):
-        shape = (design.n_units, design.n_contexts, design.inputs.shape[1])
+        outputs = problem.targets.shape[1:]
+        shape = (design.n_units, design.n_contexts, design.inputs.shape[1], *outputs)
+        flat = (design.shape[1], *outputs)
         require(
-            array.shape in (shape, (design.shape[1],)),
-            f"a start has the shape (units, contexts, inputs), {shape}",
+            array.shape in (shape, flat),
+            f"a start has the shape (units, contexts, inputs{', outputs' if outputs else ''}), "
+            f"{shape}",
             array.shape,
             "or leave it out",
         )
-        return array.reshape(-1)
+        return array.reshape(flat)
     return array

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole._checks import require
-from partwhole.features.design import DenseDesign, Design
+from partwhole.features.design import Design
 from partwhole.limits.costs._cost import Cost
 
 TINY = 1e-100  # a coefficient whose square is no rounding to 0
@@ -24,15 +24,6 @@ def matrices(
         "pass rows that divide their size",
     )
     return columns.reshape(len(design.blocks), rows, -1)
-
-
-def dense_features(design: Design) -> Float[np.ndarray, "n p"]:
-    """Return all columns of a design as a dense matrix."""
-    if isinstance(design, DenseDesign):
-        return design.matrix
-    if hasattr(design, "dense"):
-        return design.dense().matrix  # pyright: ignore[reportAttributeAccessIssue]
-    return design.adjoint(np.eye(design.shape[0])).T
 
 
 def excluded_columns(design: Design, cost: Cost) -> Bool[np.ndarray, " p"]:

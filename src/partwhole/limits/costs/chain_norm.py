@@ -41,7 +41,7 @@ class ChainNorm:
     It is the least sum of squared weights, divided by L, with which H chains of L layers (each
     unit has one input, the unit below it) compute the blocks' coefficients. Each of the L factors
     of a chain then has norm :math:`\|c_g\|^{1/L}`. Derived here. Layers that mix units have the
-    group norm instead.
+    group norm instead. With k outputs a block is a matrix of k rows, with the cost `SchattenNorm`.
 
     The cost lies below the group norm with weights :math:`\tfrac{2}{L} \|c_g\|^{2/L - 1}`, which
     touches it at c.

@@ -10,9 +10,8 @@ from jaxtyping import Float
 from scipy.optimize import elementwise, minimize
 
 from partwhole._checks import require
-from partwhole.features.design import Design, weighted_gram
+from partwhole.features.design import Design, dense_features, weighted_gram
 from partwhole.limits.costs._cost import DualTerm
-from partwhole.limits.costs._matrices import dense_features
 
 # Largest error of a slope from Newton's method, relative to the largest coefficient. The error of
 # the value is its square.

@@ -44,6 +44,10 @@ class GroupNorm:
     layer (Lippl & Lindsey, NeurIPS 2024), and gated networks. Gradient flow without weight decay
     does not minimise it.
 
+    With k outputs the coefficients of a block are a matrix of k rows, and its norm is the nuclear
+    norm: the least sum for units with the same gates and k readouts, if a gate has as many units
+    as the matrix has rank. For blocks of one feature that is the Euclidean norm. Derived here.
+
     Examples
     --------
     >>> from partwhole import solve

@@ -9,9 +9,9 @@ from jaxtyping import Float
 
 from partwhole._door import door
 from partwhole._types import Count
-from partwhole.features.design import Design
+from partwhole.features.design import Design, dense_features
 from partwhole.limits.costs._cost import Bounds, DualTerm
-from partwhole.limits.costs._matrices import dense_features, matrices
+from partwhole.limits.costs._matrices import matrices
 from partwhole.limits.costs.group_norm import ROUNDING
 
 
@@ -42,7 +42,8 @@ class NuclearNorm:
     It is the least sum of half the squared weights with which a readout V and a first layer W
     give :math:`C = V W`, if there are at least as many units as the rank. Gradient descent on
     exponential losses therefore minimises it in a linear layer under a gated readout, and in two
-    layers with the same gates (Lippl, Abbott & Chung, 2022; derived here).
+    layers with the same gates (Lippl, Abbott & Chung, 2022; derived here). With k outputs the
+    readout has R k rows.
 
     Examples
     --------

@@ -10,9 +10,8 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.features.design import Design
+from partwhole.features.design import Design, dense_features
 from partwhole.limits.costs._cost import DualTerm
-from partwhole.limits.costs._matrices import dense_features
 
 
 @door

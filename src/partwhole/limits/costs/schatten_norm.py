@@ -10,9 +10,9 @@ from jaxtyping import Float
 from partwhole._checks import whole
 from partwhole._door import door
 from partwhole._types import Count
-from partwhole.features.design import Design
+from partwhole.features.design import Design, dense_features
 from partwhole.limits.costs._cost import DualTerm
-from partwhole.limits.costs._matrices import dense_features, matrices
+from partwhole.limits.costs._matrices import matrices
 from partwhole.limits.costs.nuclear_norm import NuclearNorm
 
 # Singular values below this share of the largest count as 0: a root would magnify their rounding.
@@ -50,7 +50,7 @@ class SchattenNorm:
     -----
     It is the least sum of squared weights, divided by L, with which a readout of R rows and L - 1
     linear layers of at least as many units as the rank compute the matrix. Each layer then has
-    singular values :math:`\sigma_i^{1/L}`. Derived here.
+    singular values :math:`\sigma_i^{1/L}`. With k outputs the readout has R k rows. Derived here.
 
     Because :math:`\mathrm{tr}\,(C C^T)^{1/L}` is concave in :math:`C C^T`, the cost lies below
     :math:`\tfrac1L \mathrm{tr}\,(M\, C C^T)` plus a constant, with

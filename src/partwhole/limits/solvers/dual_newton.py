@@ -93,6 +93,16 @@ class Border:
         """Return ``Z' v - lambda b``, which is 0 at a solution; shape (B, q)."""
         return v @ self.columns - self.penalty * b
 
+    def balanced(self, v: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Return multipliers with Z' v = 0, each changed by the smallest share of itself.
+
+        They keep their signs; where that is not possible they are all 0.
+        """
+        factors, weighted = np.ones(len(v)), (self.columns * v[:, None]).T
+        for _ in range(2):
+            factors = factors - np.linalg.lstsq(weighted, weighted @ factors, rcond=1e-12)[0]
+        return v * factors if (factors >= 0).all() else np.zeros_like(v)
+
     def system(self, hessian: Float[np.ndarray, "n n"]) -> Solve:
         """Return the solution of [H Z; Z' -lambda] (d, e) = (right, right_border), factored once.
 
@@ -126,10 +136,21 @@ class Border:
 
         return bordered
 
-    def solve(
+    def systems(self, hessians: Float[np.ndarray, "B n n"]) -> Solve:
+        """Return the solutions of `system` for a batch; that of one is factored once."""
+        if len(hessians) > 1:
+            return lambda right, right_border: self._solved(hessians, right, right_border)
+        solve = self.system(hessians[0])
+
+        def alone(right: np.ndarray, right_border: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            direction, shift = solve(right[0], right_border[0])
+            return direction[None], shift[None]
+
+        return alone
+
+    def _solved(
         self, hessian: np.ndarray, right: np.ndarray, right_border: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (d, e) with [H Z; Z' -lambda] (d, e) = (right, right_border), for a batch."""
         q = self.columns.shape[1]
         tiled = np.broadcast_to(self.columns, (len(right), *self.columns.shape))
         sides = np.concatenate([right[:, :, None], tiled], axis=2)
@@ -334,13 +355,14 @@ def interior_point(
         curved = signed.copy()
         # EPS is as large as the kernel's own rounding, without which it might be singular.
         curved[:, np.arange(m), np.arange(m)] += s / x + EPS
-        dx, db = border.solve(curved, -residual - s, -residual_border)
+        solve = border.systems(curved)
+        dx, db = solve(-residual - s, -residual_border)
         ds = -s - s / x * dx
         after_x, after_s = x + longest_step(x, dx) * dx, s + longest_step(s, ds) * ds
         after = np.einsum("Bm,Bm->B", after_x, after_s) / m
         target = np.clip(after / mu, 1e-4, 1.0) ** 3 * mu
         aim = (target[:, None] - x * s - dx * ds) / x
-        dx, db = border.solve(curved, -residual + aim, -residual_border)
+        dx, db = solve(-residual + aim, -residual_border)
         ds = aim - s / x * dx
         step_x, step_s = 0.995 * longest_step(x, dx), 0.995 * longest_step(s, ds)
         move = active[:, None]

@@ -138,10 +138,17 @@ def primal_dual(
 
 
 def _orthogonal_to_intercept(x: np.ndarray, problem: _Problem) -> np.ndarray:
-    """Return multipliers within the bounds that are orthogonal to a free intercept's column."""
+    """Return multipliers within the bounds that are orthogonal to a free intercept's columns.
+
+    If none of several columns allows it, they stay as they are, and Newton's steps see to it.
+    """
     columns = problem.border.columns
     if columns.shape[1] == 0 or problem.border.penalty > 0:
         return x
+    if columns.shape[1] > 1:
+        y = problem.border.balanced(x)
+        wall = problem.at(np.zeros_like(x))[1].reach(problem.multipliers(y)) if y.all() else 0.0
+        return y * min(1.0, 0.5 * wall) if wall > 0.0 else x
     column = columns[:, 0]
     if not problem.one_sided:
         y = x - column * float(column @ x) / float(column @ column)
