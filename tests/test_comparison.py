@@ -12,11 +12,17 @@ from partwhole import solve, tasks
 from partwhole._checks import InputError
 from partwhole.comparison import compare
 from partwhole.features import OverlapKernel
-from partwhole.limits import memorization_leak, shortcut_margin
+from partwhole.limits import Tube, memorization_leak, shortcut_margin
 from partwhole.measures import contrasts, salience, slope
 
 ADDITION = tasks.symbolic_addition(range(-4, 5), [-2, 2])
 CONTEXT = tasks.context_dependence(3)
+LIMIT = solve(ADDITION, OverlapKernel.from_salience([0.3]), intercept="free")
+KERNEL, TWICE = OverlapKernel.from_salience([0.3]), np.stack([ADDITION.targets] * 2)
+OTHER = solve(CONTEXT, OverlapKernel.from_salience([0.1, 0.05]), intercept="free")
+FAILED = solve(
+    (ADDITION.one_hot(), ADDITION.targets**2), is_train=ADDITION.is_train, intercept="free"
+)
 
 
 @pytest.mark.parametrize("order_1", [0.1, 0.3, 0.45])
@@ -103,7 +109,7 @@ def test_copies_of_an_output_read_as_the_one(task):
     saliences = [0.3] if task is ADDITION else [0.15, 0.1]
     runs = task.targets * rng.normal(0.8, 0.2, size=(3, len(task.targets)))
     single = compare(task, runs, saliences, fit="equal")
-    threefold = compare(*copied(task, runs), saliences)
+    threefold = compare(*copied(task, runs), saliences, fit="equal")
     for name in ("measured", "predicted"):
         readings = {n: i.mean for n, i in getattr(threefold, name).items()}
         assert readings == means(getattr(single, name))
@@ -123,24 +129,64 @@ def test_the_order_of_outputs_does_not_matter():
     assert second.gap.mean == pytest.approx(first.gap.mean)
 
 
+def in_columns(sign, low):
+    """Return a sign as two columns, of which that of its class has 1."""
+    return low + (1.0 - low) * np.stack([1.0 + sign, 1.0 - sign], axis=-1) / 2.0
+
+
+@pytest.mark.parametrize("fit", ["equal", "margin"])
 @pytest.mark.parametrize("low", [0.0, -1.0], ids=["one-hot", "signs"])
-def test_two_classes_agree_with_the_sign(low):
+def test_two_classes_agree_with_the_sign(low, fit):
     rng = np.random.default_rng(2)
-    answers = CONTEXT.targets * rng.normal(0.5, 1.0, size=(2, len(CONTEXT.targets)))
-
-    def columns(sign):
-        return low + (1.0 - low) * np.stack([1.0 + sign, 1.0 - sign], axis=-1) / 2.0
-
-    task = replace(CONTEXT, targets=columns(CONTEXT.targets))
-    classes = compare(task, columns(answers), [0.15, 0.1])
-    signs = compare(CONTEXT, answers, [0.15, 0.1], fit="equal")
-    assert classes.fit == "equal"
+    answers = CONTEXT.targets * rng.uniform(0.1, 1.0, size=(2, len(CONTEXT.targets)))
+    answers *= np.where(CONTEXT.is_train, 1.0, rng.choice([-1.0, 1.0], size=answers.shape))
+    task = replace(CONTEXT, targets=in_columns(CONTEXT.targets, low))
+    classes = compare(task, in_columns(answers, low), [0.15, 0.1], fit=fit)
+    signs = compare(CONTEXT, answers, [0.15, 0.1], fit=fit)
+    assert classes.fit == fit
     assert list(classes.measured) == ["accuracy", "margin", "additivity"]
+    exact = 1e-12 if fit == "equal" else 1e-6  # to what two solvers of a margin agree
     for name in ("measured", "predicted"):
-        assert {n: i.mean for n, i in getattr(classes, name).items()} == means(getattr(signs, name))
-    assert classes.gap.mean == pytest.approx(signs.gap.mean)
-    with pytest.raises(InputError, match=r"one column of labels .*; got targets of shape .\d+, 2."):
-        compare(task, columns(answers), [0.15, 0.1], fit="margin")
+        expected = means(getattr(signs, name))
+        for reading, interval in getattr(classes, name).items():
+            assert interval.mean == pytest.approx(expected[reading], abs=exact)
+    assert classes.gap.mean == pytest.approx(signs.gap.mean, rel=10 * exact)
+    assert compare(task, in_columns(answers, low), [0.15, 0.1]).fit == "margin"
+
+
+def test_outputs_of_classes_are_read_by_their_differences():
+    classes = replace(CONTEXT, targets=in_columns(CONTEXT.targets, 0.0))
+    limit = solve(classes, OverlapKernel.from_salience([0.1, 0.05]), fit="margin", intercept="free")
+    shifted = limit.predictions + np.linspace(-5.0, 5.0, len(limit.predictions))[:, None]
+    comparison = compare(classes, np.stack([limit.predictions, shifted]), limit)
+    assert comparison.gap.mean < 1e-9
+    margins = comparison.measured["margin"]
+    assert margins.mean == pytest.approx(comparison.predicted["margin"].mean, abs=1e-9)
+
+
+def test_a_limit_of_any_kernel_is_a_theory():
+    kernels = [OverlapKernel.from_salience([share]) for share in (0.2, 0.4)]
+    grams = np.stack([kernel.gram(ADDITION.components) for kernel in kernels])
+    limits = solve(ADDITION, grams, intercept="free")
+    by_limits = compare(ADDITION, limits.predictions, limits)
+    assert by_limits.gap.mean < 1e-9
+    by_kernels = compare(ADDITION, limits.predictions, kernels)
+    np.testing.assert_allclose(by_limits.predictions, by_kernels.predictions, atol=1e-6)
+    assert by_limits.describe().splitlines()[0].endswith("predicted: interpolation")
+    tube = solve(ADDITION, grams[0], fit=Tube(0.1), intercept="free")
+    assert compare(ADDITION, tube.predictions, tube).fit == "tube"
+
+
+def test_a_limit_of_a_kernel_on_inputs_is_a_theory():
+    data = (CONTEXT.one_hot(), CONTEXT.targets)
+
+    def cubic(a, b):
+        return (1.0 + a @ b.T) ** 3
+
+    limit = solve(data, cubic, is_train=CONTEXT.is_train, fit="margin", intercept="free")
+    comparison = compare(CONTEXT, 3.0 * limit.predictions, limit)
+    assert comparison.fit == "margin"
+    assert comparison.gap.mean < 1e-9
 
 
 def test_three_classes_of_a_sum():
@@ -229,20 +275,24 @@ def test_the_table_and_the_public_name():
             {"task": replace(ADDITION, targets=np.ones(81))},
             r"whose targets differ; got 49 held out, targets in 1..1; hold",
         ),
-        ({"salience": [0.1, 0.2, 0.3]}, r"S\(1;2\) to S\(2;2\); got \[0.1, 0.2, 0.3\]"),
-        ({"salience": [np.nan]}, "salience is an array of finite numbers .* got 1 that is NaN"),
-        ({"salience": OverlapKernel.from_salience([0.1, 0.1])}, "as the task; got 3 for 2"),
-        ({"salience": [OverlapKernel.from_salience([0.1])] * 3}, "one for each; got 3 for 1 run"),
+        ({"theory": [0.1, 0.2, 0.3]}, r"S\(1;2\) to S\(2;2\); got \[0.1, 0.2, 0.3\]"),
+        ({"theory": [np.nan]}, "theory is an array of finite numbers .* got 1 that is NaN"),
+        ({"theory": OverlapKernel.from_salience([0.1, 0.1])}, "as the task; got 3 for 2"),
+        ({"theory": [OverlapKernel.from_salience([0.1])] * 3}, "one for each; got 3 for 1 run"),
         ({"fit": "ridge"}, 'fit is "equal" or "margin"; got .ridge.'),
+        ({"fit": "margin"}, "margins are those of labels -1 and .1, or of classes; got numbers"),
+        ({"theory": LIMIT, "fit": "equal"}, "limits have one fit, .* fits .'equal'., fit='equal';"),
         (
-            {"fit": "margin"},
-            "margins are fitted to one column of labels -1 and .1; got other targets",
+            {"theory": [LIMIT, KERNEL], "answers": TWICE},
+            "limits have one fit, their own; got 1 limits",
         ),
+        ({"theory": OTHER}, r"predicts the rows of the task, shape .81,.; got .72,.; solve the"),
+        ({"theory": FAILED}, "a limit is compared if it is solved; got INFEASIBLE; see its"),
         ({"has_learned": [True, False]}, "one entry for each run; got 2 for 1"),
         ({"answers": np.full(81, np.inf)}, "finite numbers; got 81 that are not"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(changes, message):
-    given = {"task": ADDITION, "answers": ADDITION.targets, "salience": [0.4]} | changes
+    given = {"task": ADDITION, "answers": ADDITION.targets, "theory": [0.4]} | changes
     with pytest.raises(InputError, match=message):
         compare(**given)

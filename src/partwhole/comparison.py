@@ -1,11 +1,11 @@
-"""What learners answer to unseen combinations, beside what their saliences predict."""
+"""What learners answer to unseen combinations, beside what a theory predicts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -14,6 +14,8 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Number, Real
 from partwhole.features import OverlapKernel
+from partwhole.limits.limit import Limit, Outcome
+from partwhole.limits.many import Limits
 from partwhole.limits.solve import solve
 from partwhole.measures.accuracy import count_labels
 from partwhole.measures.additivity import additivity
@@ -21,7 +23,7 @@ from partwhole.measures.runs import RunInterval, over_runs
 from partwhole.measures.salience import Salience
 from partwhole.measures.slope import slope
 from partwhole.tasks import Task
-from partwhole.tasks._labels import are_labels, label_margins
+from partwhole.tasks._labels import are_classes, are_labels, label_margins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,13 +31,17 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "compare"]
 
 Fit = Literal["equal", "margin"]
-Saliences = (
-    Salience
+AnyFit = Literal["equal", "margin", "tube"]
+Theory = (
+    Limit
+    | Limits
     | OverlapKernel
+    | Salience
     | Float[np.ndarray, "... orders"]
     | Sequence[Real]
-    | Sequence[Salience | OverlapKernel]
+    | Sequence[Limit | OverlapKernel | Salience]
 )
+MACHINES = {"margin": "the largest margin", "equal": "interpolation", "tube": "a fit within a tube"}
 # Least share of the full conjunction: without any, a kernel machine could not fit training rows
 # that are no sum of their parts.
 LEAST_MEMORY = 1e-6
@@ -43,17 +49,17 @@ LEAST_MEMORY = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Readings of learners' answers, beside those of the kernel machines of their saliences.
+    """Readings of learners' answers, beside those of the theory.
 
     Parameters
     ----------
     task : Task
-    fit : {"equal", "margin"}
-        How the kernel machines fit the training set.
+    fit : {"equal", "margin", "tube"}
+        How the theory fits the training set.
     answers : float array, shape (runs, n) or (runs, n, k)
         The learners' answers; NaN for runs that did not learn.
     predictions : float array, shape (runs, n) or (runs, n, k)
-        The kernel machines' answers.
+        The theory's answers.
     measured, predicted : dict from str to RunInterval
         Readings of the answers and of the predictions, over the runs that learned, as `compare`
         defines them. For labels "accuracy", "margin" and "additivity"; for numbers "slope",
@@ -61,16 +67,20 @@ class Comparison:
     gap : RunInterval
         Root mean square difference between answers and predictions over held-out rows and
         outputs, as a share of the root mean square deviation of all targets from their output's
-        mean. With the fit "margin" both are first divided by their smallest training margin.
+        mean. With the fit "margin" both are first divided by their smallest training margin, and
+        of the outputs of one-hot classes only the differences count.
+    saliences : bool
+        Whether the theory is the kernel machine of saliences.
     """
 
     task: Task
-    fit: Fit
+    fit: AnyFit
     answers: Float[np.ndarray, "runs n *k"]
     predictions: Float[np.ndarray, "runs n *k"]
     measured: dict[str, RunInterval]
     predicted: dict[str, RunInterval]
     gap: RunInterval
+    saliences: bool = True
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each reading: measured mean with its interval, predicted mean, n."""
@@ -89,10 +99,10 @@ class Comparison:
         n_runs, unseen = self.gap.n, self.task.n_test
         dropped = f", {self.gap.n_dropped} left out" if self.gap.n_dropped else ""
         outputs = f", {self.answers.shape[2]} outputs" if self.answers.ndim == 3 else ""
-        machine = "the largest margin" if self.fit == "margin" else "interpolation"
+        source = " at the measured saliences" if self.saliences else ""
         lines = [
             f"{unseen} unseen combination{'s' * (unseen != 1)}{outputs}, {n_runs} "
-            f"run{'s' * (n_runs != 1)}{dropped}; predicted: {machine} at the measured saliences"
+            f"run{'s' * (n_runs != 1)}{dropped}; predicted: {MACHINES[self.fit]}{source}"
         ]
         for name, interval in self.measured.items():
             low, high = _decimals(interval.low), _decimals(interval.high)
@@ -113,17 +123,18 @@ def _decimals(number: Number) -> str:
 def compare(
     task: Task,
     answers: Float[np.ndarray, "..."],
-    salience: Saliences,
+    theory: Theory,
     *,
     fit: Fit | None = None,
     has_learned: Bool[np.ndarray, " _"] | Sequence[bool] | None = None,
 ) -> Comparison:
-    r"""Compare learners' answers with the predictions from their saliences.
+    r"""Compare learners' answers with the predictions of a theory.
 
     The learner may be a network of this library, a network of another framework, or a person.
-    The prediction for each learner is the kernel machine with a free intercept whose kernel
-    :math:`\kappa(O)` has the given saliences; saliences below 0 are set to 0. Answers and
-    predictions are read on held-out rows:
+    The theory is a limit of any features, kernel and cost, or the learner's saliences: these
+    predict what the kernel machine with a free intercept answers whose kernel
+    :math:`\kappa(O)` has them, with saliences below 0 set to 0. Answers and predictions are read
+    on held-out rows:
 
     * *slope, intercept* of the answers against the targets, as in `measures.slope`: outputs share
       the slope, and the intercept is the mean of theirs;
@@ -144,16 +155,17 @@ def compare(
         are numbers.
     answers : float array, shape of the targets, or (runs, n) or (runs, n, k)
         For every row of the task: a learner's mean answers, or those of several runs.
-    salience : OverlapKernel, Salience or floats; or a sequence with one for each run
-        The learner's kernel, or its saliences as `measures.salience` and
+    theory : Limit, OverlapKernel, Salience or floats; or Limits or a sequence, one for each run
+        A limit of the task: of the learner's tangent kernel or of a gated network, say. Or the
+        learner's overlap kernel, or its saliences as `measures.salience` and
         `networks.layer_salience.layer_saliences` measure them. A Salience is used for every set of
         components; where no two tuples have some overlap, for every number of shared components.
         Floats are S(1; C) to S(C; C), the last of which follows from the others and may be left
         out; for several runs, shape (runs, C) or (runs, C - 1).
     fit : {"equal", "margin"}, keyword-only, default None
         Where training ends: at the interpolating solution (squared loss), or at the largest
-        margin (logistic loss). None is "margin" for labels -1 and +1 of shape (n,), and "equal"
-        for all other targets, for which "margin" is refused.
+        margin (logistic loss; for one-hot classes of 0 and 1, cross-entropy). None is that of a
+        limit, else "margin" for labels and "equal" for numbers.
     has_learned : sequence of bool, keyword-only, default None
         Which runs have learned their training set; only these are read. None for all. With the
         fit "margin" a run with a wrong training label is never read, since it has no margin.
@@ -165,8 +177,9 @@ def compare(
     Raises
     ------
     InputError
-        For answers, saliences or runs whose sizes do not agree with the task or with one another,
-        and for tasks without held-out rows, or with constant targets.
+        For answers, saliences, limits or runs whose sizes do not agree with the task or with one
+        another, a limit that is not solved, a margin of numbers, and for tasks without held-out
+        rows, or with constant targets.
 
     Notes
     -----
@@ -201,23 +214,22 @@ def compare(
         "the inputs of each row",
     )
     answers = answers.reshape(-1, *shape)
-    signs = task.targets.ndim == 1 and task.is_classification
+    theories = _theories(theory, len(answers))
+    of_limits = isinstance(theories[0], Limit)
+    labels = are_labels(task.targets)
+    chosen = _fit_of_limits(task, theories, fit) if of_limits else fit
+    chosen = chosen or ("margin" if labels else "equal")
     require(
-        fit != "margin" or signs,
-        "margins are fitted to one column of labels -1 and +1",
-        f"targets of shape {shape}" if len(shape) > 1 else "other targets",
+        chosen != "margin" or labels,
+        "margins are those of labels -1 and +1, or of classes",
+        "numbers as targets",
         'pass fit="equal"',
     )
-    has_margins = signs and fit != "equal"
+    has_margins = chosen == "margin"
     learned = _learned(task, answers, has_learned, has_margins)
-    kernels = _kernels(task, salience, len(answers))
-    chosen = "margin" if has_margins else "equal"
-    # Runs that share a kernel share its solution.
-    solutions = {
-        id(kernel): solve(task, kernel, fit=chosen, intercept="free").predictions
-        for kernel in {id(kernel): kernel for kernel in kernels}.values()
-    }
-    predictions = np.stack([solutions[id(kernel)] for kernel in kernels])
+    # Runs that share a theory share its solution.
+    predicted = {id(one): _predicted(task, one, chosen) for one in theories}
+    predictions = np.stack([predicted[id(one)] for one in theories])
     answers = answers.copy()
     answers[~learned] = np.nan
     return Comparison(
@@ -228,6 +240,7 @@ def compare(
         measured=_readings(task, answers, learned, has_margins),
         predicted=_readings(task, predictions, learned, has_margins),
         gap=over_runs(_gaps(task, answers, predictions, has_margins)),
+        saliences=not of_limits,
     )
 
 
@@ -256,25 +269,57 @@ def _learned(
     if not has_margins:
         return learned
     with np.errstate(invalid="ignore"):
-        separated = np.all((answers * task.targets)[:, task.is_train] > 0, axis=1)
+        separated = [bool((_train_margins(task, answer) > 0).all()) for answer in answers]
     return learned & separated
 
 
-def _kernels(task: Task, salience: Saliences, runs: int) -> list[OverlapKernel]:
-    """Return a kernel for each run, with saliences of at least 0."""
-    is_table = isinstance(salience, np.ndarray) and salience.ndim == 2
-    is_list = isinstance(salience, (list, tuple)) and any(
-        isinstance(entry, (Salience, OverlapKernel)) for entry in salience
+def _theories(theory: Theory, runs: int) -> list[object]:
+    """Return a theory for each run."""
+    is_table = isinstance(theory, np.ndarray) and theory.ndim == 2
+    is_list = isinstance(theory, Sequence) and any(
+        isinstance(entry, (Limit, Salience, OverlapKernel)) for entry in theory
     )
-    entries: list[object] = list(salience) if is_table or is_list else [salience]  # type: ignore[arg-type]
+    entries: list[object] = list(theory) if is_table or is_list else [theory]  # type: ignore[arg-type]
     require(
         len(entries) in (1, runs),
-        "salience is one for all runs, or one for each",
+        "a theory is one for all runs, or one for each",
         f"{len(entries)} for {runs} run{'s' * (runs != 1)}",
         "pass a sequence of as many",
     )
-    kernels = [_kernel(task, entry) for entry in entries]
-    return kernels * runs if len(kernels) == 1 else kernels
+    return entries * runs if len(entries) == 1 else entries
+
+
+def _fit_of_limits(task: Task, theories: Sequence[object], fit: Fit | None) -> AnyFit:
+    """Return the fit of limits, and require that they are limits of the task with one fit."""
+    limits = [limit for limit in theories if isinstance(limit, Limit)]
+    fits = {type(limit.problem.fit).__name__.lower() for limit in limits}
+    require(
+        len(limits) == len(theories) and len(fits) == 1 and fit is None,
+        "limits have one fit, their own",
+        f"{len(limits)} limits of {len(theories)} theories, fits {sorted(fits)}, fit={fit!r}",
+        "pass limits alone, of one fit, and leave fit out",
+    )
+    for limit in limits:
+        require(
+            limit.predictions.shape == task.targets.shape,
+            f"a limit predicts the rows of the task, shape {task.targets.shape}",
+            limit.predictions.shape,
+            "solve the task, or (inputs, task.targets) with is_train=task.is_train",
+        )
+        require(
+            limit.outcome in (Outcome.SOLVED, Outcome.STATIONARY),
+            "a limit is compared if it is solved",
+            limit.outcome.name,
+            "see its outcome for the remedy",
+        )
+    return cast(AnyFit, fits.pop())
+
+
+def _predicted(task: Task, theory: object, fit: str) -> Float[np.ndarray, "n *k"]:
+    """Return a theory's answers to all rows of a task."""
+    if isinstance(theory, Limit):
+        return theory.predictions
+    return solve(task, _kernel(task, theory), fit=fit, intercept="free").predictions
 
 
 def _kernel(task: Task, salience: object) -> OverlapKernel:
@@ -354,9 +399,13 @@ def _read(task: Task, answers: Float[np.ndarray, "n *k"], has_margins: bool) -> 
     }  # fmt: skip
 
 
-def _in_margins(task: Task, answers: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def _in_margins(task: Task, answers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "n *k"]:
     """Return answers in units of the smallest margin of a training row."""
-    return answers / float(np.min((answers * task.targets)[task.is_train]))
+    return answers / float(np.min(_train_margins(task, answers)))
+
+
+def _train_margins(task: Task, answers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "..."]:
+    return label_margins(task.targets, answers)[task.is_train]
 
 
 def _variance(task: Task) -> float:
@@ -378,5 +427,9 @@ def _gaps(
             continue
         if has_margins:
             answer, prediction = _in_margins(task, answer), _in_margins(task, prediction)
-        gaps[run] = np.sqrt(np.mean((answer - prediction)[~task.is_train] ** 2)) / spread
+        difference = (answer - prediction)[~task.is_train]
+        if has_margins and are_classes(task.targets) and task.targets.min() == 0.0:
+            # A number added to all outputs of a row changes no probability of a class.
+            difference = difference - difference.mean(axis=1, keepdims=True)
+        gaps[run] = np.sqrt(np.mean(difference**2)) / spread
     return gaps

@@ -142,11 +142,13 @@ def test_blocks_in_other_units_have_the_same_answer(fit, intercept):
         "chain / equal / penalised / constant targets / 8228002221",
         # A round that rounding raised was taken for one at rest.
         "schatten / equal slack / none / row unit / 9339002231",
+        # A solver's own step of 1e-153 was refused.
+        "entropy / equal / penalised / sparse teacher / 2323004865",
     ],
 )
 def test_what_was_wrong_once_is_not_wrong_again(name):
     verdict = judge(problem(name)).verdict
-    assert verdict not in FAILURES
+    assert verdict not in (*FAILURES, Verdict.REFUSED)
 
 
 def test_an_intercept_read_off_a_row_of_zeros_has_its_target():

@@ -237,7 +237,7 @@ class ConjunctionDesign:
             out += self.part(block, index, coefficients)
         return out
 
-    @door(missing=("coefficients",), empty=("index",))
+    @door(missing=("coefficients",), empty=("index",), any_size=("coefficients",))
     def part(
         self, block: Block, index: Int[np.ndarray, " n"], coefficients: Float[np.ndarray, "p *k"]
     ) -> Float[np.ndarray, "n *k"]:
@@ -246,7 +246,7 @@ class ConjunctionDesign:
         tail = np.zeros((1, *coefficients.shape[1:]))
         return np.concatenate([coefficients[block.columns], tail])[index]
 
-    @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
+    @door(missing=("multipliers",), empty=("multipliers",), any_size=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return for each conjunction the sum of its rows' multipliers."""
         flat = multipliers.reshape(self.n_rows, -1)
@@ -258,7 +258,7 @@ class ConjunctionDesign:
                 out[block.columns, k] = sums[1:]
         return out.reshape(self.shape[1], *multipliers.shape[1:])
 
-    @door(missing=("weights",), empty=("weights",))
+    @door(missing=("weights",), empty=("weights",), any_size=("weights",))
     def gram(
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:

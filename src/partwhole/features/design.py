@@ -111,12 +111,12 @@ class DenseDesign:
         """Return the outputs."""
         return self.matrix @ coefficients
 
-    @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
+    @door(missing=("multipliers",), empty=("multipliers",), any_size=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return the transposed matrix times the multipliers."""
         return self.matrix.T @ multipliers
 
-    @door(missing=("weights",), empty=("weights",))
+    @door(missing=("weights",), empty=("weights",), any_size=("weights",))
     def gram(
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
@@ -171,7 +171,7 @@ def dense_features(design: Design) -> Float[np.ndarray, "n p"]:
     return design.adjoint(np.eye(design.shape[0])).T
 
 
-@door(missing=("weights",), empty=("weights",))
+@door(missing=("weights",), empty=("weights",), any_size=("weights",))
 def weighted_gram(design: Design, weights: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n n"]:
     r"""Return :math:`A\,\mathrm{diag}(w) A^T`, the inner products of all features, weighted.
 

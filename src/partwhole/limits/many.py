@@ -17,6 +17,7 @@ from partwhole.limits.fits import Fit
 from partwhole.limits.limit import Limit, Outcome, Rows
 from partwhole.limits.problem import Intercept
 from partwhole.limits.sweeps import swept
+from partwhole.tasks._labels import are_classes, label_margins
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,9 +108,10 @@ class Limits(Sequence[Limit]):
         return squares.reshape(len(self), -1).mean(axis=1)
 
     @property
-    def test_margins(self) -> Float[np.ndarray, "L m *k"]:
-        """Return label times output for the held-out rows."""
-        return self.rows.targets[~self.rows.is_train] * self.test_predictions
+    def test_margins(self) -> Float[np.ndarray, "L m *entries"]:
+        """Return label times output for the held-out rows, or the margins of classes."""
+        targets, classes = self.rows.targets[~self.rows.is_train], are_classes(self.rows.targets)
+        return np.stack([label_margins(targets, out, classes) for out in self.test_predictions])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each learner: outcome and mean squared error on held-out rows."""

@@ -37,6 +37,10 @@ Inputs = Design | Float[np.ndarray, "n ..."] | Sequence[Any] | None
 Data = Task | tuple[Inputs, Float[np.ndarray, "n *k"] | Sequence[Any]]
 Similarity = Callable[[Any, Any], Float[np.ndarray, "m n"]]
 Learner = OverlapKernel | OrderKernel | Gates | Float[np.ndarray, "n n"] | Similarity
+Learners = (
+    Sequence[OverlapKernel | OrderKernel | Gates | Float[np.ndarray, "n n"] | Similarity]
+    | Float[np.ndarray, "L n n"]
+)
 Costs = Cost | Concave
 
 
@@ -59,7 +63,7 @@ def solve(
 @overload
 def solve(
     data: Data,
-    learner: Sequence[OverlapKernel | OrderKernel | Gates | Similarity],
+    learner: Learners,
     *,
     cost: Costs | None = None,
     fit: Fit | str = "equal",
@@ -116,7 +120,8 @@ def solve(
         arrays, gates (`HalfspaceGates`, `ReLUGates`, `JointGates`); any kernel as a callable
         ``kernel(a, b)`` that returns the similarities of a's rows to b's, shape (m, n); or the
         similarities of all rows, shape (n, n), such as a network's tangent kernel. By default the
-        inputs are the features. A sequence of learners adds a first axis, see `Limits`.
+        inputs are the features. A sequence of learners, or similarities of shape (L, n, n), adds a
+        first axis, see `Limits`.
     cost : Cost or Concave, keyword-only, optional
         The learner's preference among functions that fit. The default is `Quadratic`, the only
         cost for kernels. For gates it depends on the architecture: `GroupNorm` (default) for a
@@ -296,9 +301,11 @@ def _fit(fit: Any) -> Fit:
 
 def _is_sequence(value: Any) -> bool:
     """Return whether a value is a sequence of learners or costs; nested numbers are a matrix."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 3
     if not isinstance(value, Sequence) or isinstance(value, str):
         return False
-    return not value or not isinstance(value[0], (Sequence, np.ndarray))
+    return not value or np.ndim(cast(Any, value[0])) != 1
 
 
 def _limit_of(

@@ -22,20 +22,24 @@ def are_labels(targets: Float[np.ndarray, "n *k"]) -> bool:
 
 
 def label_margins(
-    targets: Float[np.ndarray, "n *k"], predictions: Float[np.ndarray, "n *k"]
+    targets: Float[np.ndarray, "n *k"],
+    predictions: Float[np.ndarray, "n *k"],
+    classes: bool | None = None,
 ) -> Float[np.ndarray, "n *entries"]:
     """Return how far each prediction lies on the side of its label; 1 for the label itself.
+
+    Whether the targets are classes is seen in them, or given by `classes` for a few of them.
 
     For signs that is label times prediction, shape (n,) or (n, k). For classes, shape (n,), it is
     the prediction for the right class less the largest of the others, divided by the same
     difference of the targets. Two classes in columns (1 + y) / 2 and (1 - y) / 2, or y and -y,
     so have the margins of the sign y.
     """
-    if not are_classes(targets):
+    if not (are_classes(targets) if classes is None else classes):
         return targets * predictions
     in_class = targets == 1.0
     right = predictions[in_class]
     largest = np.where(in_class, -np.inf, predictions).max(axis=1)
     with np.errstate(invalid="ignore"):
         lead = np.where(right == largest, 0.0, right - largest)
-    return lead / (1.0 - targets.min())
+    return lead / (1.0 - targets.min(initial=0.0))

@@ -120,7 +120,7 @@ class GatedDesign:
         outputs = np.stack([self.block_outputs(unit).sum(axis=1) for unit in columns.T], axis=1)
         return outputs.reshape(len(self.inputs), *coefficients.shape[1:])
 
-    @door(missing=("coefficients",), shape="n p")
+    @door(missing=("coefficients",), any_size=("coefficients",), shape="n p")
     def block_outputs(self, coefficients: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n H"]:
         """Return each unit's share of the outputs."""
         n, d = self.inputs.shape
@@ -134,7 +134,7 @@ class GatedDesign:
             outputs[:, units] = np.where(part >= 0, picked, 0.0)
         return outputs
 
-    @door(missing=("multipliers",), empty=("multipliers",), shape="n p")
+    @door(missing=("multipliers",), empty=("multipliers",), any_size=("multipliers",), shape="n p")
     def adjoint(self, multipliers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "p *k"]:
         """Return the transposed features times the multipliers."""
         columns = multipliers.reshape(len(multipliers), int(np.prod(multipliers.shape[1:])))
@@ -147,7 +147,7 @@ class GatedDesign:
                 out[at, k] = (membership.T @ (unit[:, None] * self.inputs)).ravel()
         return out.reshape(-1, *multipliers.shape[1:])
 
-    @door(missing=("weights",), empty=("weights",))
+    @door(missing=("weights",), empty=("weights",), any_size=("weights",))
     def gram(
         self, block: Block, weights: Float[np.ndarray, " b"] | None = None
     ) -> Float[np.ndarray, "n n"]:
@@ -163,7 +163,7 @@ class GatedDesign:
             gram[np.ix_(rows, rows)] = (part * weight) @ part.T
         return gram
 
-    @door(missing=("weights",), empty=("weights",), shape="n p")
+    @door(missing=("weights",), empty=("weights",), any_size=("weights",), shape="n p")
     def weighted_gram(self, weights: Float[np.ndarray, " p"]) -> Float[np.ndarray, "n n"]:
         """Return the inner products of all features, their columns weighted."""
         unit = weights.reshape(self.n_units, self.n_contexts, -1)
