@@ -181,6 +181,31 @@ def test_margins_equal_a_convex_program(n_values):
         np.testing.assert_allclose(point.outputs, matrix[~seen] @ c + b, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("n_values", [(4, 5), (3, 3, 3)])
+def test_margins_of_three_labels_equal_those_of_the_whole_kernel(n_values):
+    """Outputs have the unit of the targets: the right label leads by at least 2."""
+    table = table_of(np.random.default_rng(5), n_values, 25, labels=3)
+    classes = table.components.sum(axis=1) % 3
+    table = replace(table, targets=2.0 * np.eye(3)[classes] - 1.0, label=classes)
+    case = table.case(1, len(n_values) - 1)
+    prediction = predict(case, fit="margin")
+    task = replace(case.task, targets=np.eye(3)[case.label])
+    for point in (prediction.points[1], prediction.points[prediction.reference]):
+        saliences = point.salience[: len(n_values) - 1]
+        limit = solve(task, OverlapKernel.from_salience(saliences), fit="margin", intercept="free")
+        expected = 2.0 * limit.test_predictions - 1.0 / 3.0
+        np.testing.assert_allclose(point.outputs, expected, rtol=0, atol=1e-6)
+        assert 0.0 <= point.accuracy <= 1.0
+
+
+def test_many_margins_of_three_labels_thin_the_range(monkeypatch):
+    case = labels(3)
+    monkeypatch.setattr(prediction, "MARGIN_MANY", 5)
+    size = 2 * case.task.n_train
+    start = f"training has {size} comparisons of two labels (more than 5 for margins), so only S ="
+    assert any(remark.startswith(start) for remark in predict(case, fit="margin").remarks)
+
+
 @pytest.mark.parametrize(
     ("n_values", "sentence"),
     [
@@ -385,16 +410,12 @@ def all_divided():
         ),
         (
             lambda: predict(numbers(), fit="margin"),
-            "a margin separates two labels; got numbers; use fit='regression'",
-        ),
-        (
-            lambda: predict(labels(3), fit="margin"),
-            "a margin separates two labels; got 3 labels; use fit='regression'",
+            "a margin separates labels; got numbers; use fit='regression'",
         ),
         (
             lambda: predict(labels(2, (90, 90), 5000), fit="margin"),
-            "margins are computed for at most 2,000 training combinations; got {n}; use "
-            "fit='regression'",
+            "margins are computed for at most 2,000 training combinations, each times the number "
+            "of labels less 1; got {n} times 1; use fit='regression'",
         ),
         (
             lambda: predict(all_divided(), fit="margin"),
@@ -407,7 +428,7 @@ def test_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     if "{n}" in sentence:
-        sentence = sentence.format(n=labels(2, (90, 90), 5000).task.n_train)
+        sentence = sentence.format(n=f"{labels(2, (90, 90), 5000).task.n_train:,}")
     assert str(caught.value) == sentence
 
 

@@ -129,6 +129,32 @@ def test_features_add_the_measured_point():
     assert "the noise cannot be measured and is set to 0" in said
 
 
+def test_a_kernel_takes_the_place_of_features(tmp_path):
+    frame = three()
+    rng = np.random.default_rng(0)
+    one_hot = np.hstack([np.eye(3)[frame[name]] for name in "abc"])
+    noisy = one_hot + 0.1 * rng.normal(size=one_hot.shape)
+    roles = (frame, list("abc"), "target", "split")
+    by_features = audit_split(*roles, features=noisy, add=0)
+    similarities = noisy @ noisy.T
+    np.save(tmp_path / "kernel.npy", similarities)
+    for kernel in (similarities, tmp_path / "kernel.npy"):
+        report = audit_split(*roles, kernel=kernel, add=0)
+        points = [one.evidence[0].prediction.points[-1] for one in (by_features, report)]
+        np.testing.assert_allclose(points[1].salience, points[0].salience, atol=1e-9)
+        np.testing.assert_allclose(points[1].outputs, points[0].outputs, atol=1e-7)
+
+
+def test_a_given_overlap_kernel_is_the_measured_point():
+    kernel = features.OverlapKernel.from_salience({(0,): 0.3, (1,): 0.45})
+    report = audit_split(cross(total), COLUMNS, "target", "split", kernel=kernel, add=0)
+    (evidence,) = report.evidence
+    point = evidence.prediction.points[evidence.prediction.reference]
+    limit = solve(evidence.case.task, kernel, intercept="free")
+    np.testing.assert_allclose(point.outputs, limit.test_predictions, atol=1e-8)
+    assert "The measured point is the given kernel." in report.table.remarks
+
+
 def test_features_that_cannot_be_measured_are_said():
     frame = cross(total)
     same = np.zeros((len(frame), 2))
@@ -148,6 +174,23 @@ def test_the_order_is_that_asked_for(order):
 
 
 REFUSED = {
+    "features and kernel": (
+        {"features": np.ones((2, 1)), "kernel": np.eye(2)},
+        "a representation is given by features or by a kernel; got both; leave out one of them",
+    ),
+    "rows of a kernel": (
+        {"kernel": np.ones((2, 3))},
+        "kernel is an array of finite numbers of shape (n, n); got shape (2, 3); pass shape (n, n)",
+    ),
+    "many rows of a kernel": (
+        {"kernel": np.zeros((4001, 4001))},
+        "a kernel has a row and a column for each row of the table, at most 4,000; got shape "
+        "(4001, 4001); pass features of the rows instead",
+    ),
+    "components of a kernel": (
+        {"kernel": features.OverlapKernel.from_salience([0.1, 0.1])},
+        "a kernel has as many components as the table; got 3 for 2; build it with that number",
+    ),
     "order 0": (
         {"order": 0},
         "the order of an audit is at least 1 and below the number of "
@@ -161,7 +204,7 @@ REFUSED = {
     "fit": ({"fit": "svm"}, 'fit is "regression" or "margin"; got \'svm\'; choose one of them'),
     "margin of numbers": (
         {"fit": "margin"},
-        "fit 'margin' is for targets with two labels; got numbers; use fit 'regression'",
+        "fit 'margin' is for labels; got numbers; use fit 'regression'",
     ),
     "add": (
         {"add": -1},

@@ -27,10 +27,12 @@ from partwhole.audit.noise import Noise
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
 from partwhole.audit.progress import progress
+from partwhole.audit.reading.measured import features_of_kernel
 from partwhole.audit.reading.table import Duplicates, HoldOut, TargetKind, read_table
 from partwhole.audit.report import AuditReport
 from partwhole.audit.settings import Settings
 from partwhole.audit.shortcuts import shortcuts
+from partwhole.features import OverlapKernel
 from partwhole.limits.proofs.determination import Determination, determinations
 from partwhole.limits.proofs.solvability import Solvability, solvability
 
@@ -56,6 +58,7 @@ def audit_split(
     order: int | None = None,
     weights: Hashable | None = None,
     features: str | Path | Float[np.ndarray, "n d"] | Sequence[Hashable] | None = None,
+    kernel: str | Path | OverlapKernel | Float[np.ndarray, "n n"] | None = None,
     fit: Fit = "regression",
     target_kind: TargetKind = "auto",
     duplicates: Duplicates = "average",
@@ -92,8 +95,11 @@ def audit_split(
         Positive sample weights.
     features : path, array or column names, keyword-only, optional
         A measured representation, one row for each row of the table.
+    kernel : path, array or OverlapKernel, keyword-only, optional
+        In place of features, the learner's kernel: the similarities of all rows of the table, such
+        as a network's tangent kernel, of at most 4,000 rows; or an overlap kernel.
     fit : {"regression", "margin"}, keyword-only, default "regression"
-        Predictions of minimum-norm interpolation, or of the hard-margin classifier (two labels).
+        Predictions of minimum-norm interpolation, or of the hard-margin classifier of labels.
     target_kind : {"auto", "numbers", "labels"}, keyword-only, default "auto"
     duplicates : {"average", "refuse"}, keyword-only, default "average"
         Treatment of rows of one combination with different targets.
@@ -137,6 +143,17 @@ def audit_split(
     """
     start = monotonic()
     settings = settings or Settings()
+    require(
+        features is None or kernel is None,
+        "a representation is given by features or by a kernel",
+        "both",
+        "leave out one of them",
+    )
+    overlap = None
+    if isinstance(kernel, OverlapKernel):
+        overlap = kernel
+    elif kernel is not None:
+        features = features_of_kernel(kernel)
     audited = read_table(
         table,
         components,
@@ -152,16 +169,16 @@ def audit_split(
     order = default_order(audited.n_components) if order is None else order
     _check_order(order, audited.n_components)
     require(
-        fit == "regression" or (audited.labels is not None and len(audited.labels) == 2),
-        "fit 'margin' is for targets with two labels",
-        "numbers" if audited.labels is None else f"{len(audited.labels)} labels",
+        fit == "regression" or audited.labels is not None,
+        "fit 'margin' is for labels",
+        "numbers",
         "use fit 'regression'",
     )
     n_splits = len(audited.split_names) - 1
     # At these sizes a second thread of linear algebra gains little, and waits on a busy machine.
     with progress(n_splits * len(STEPS) + 3) as step, threadpool_limits(1, "blas"):
         step("Measuring the representation")
-        measured = measure(audited, order)
+        measured = measure(audited, order, overlap)
         cases = [audited.case(i, order) for i in range(1, n_splits + 1)]
         tested = [case for case in cases if len(case.held_out)]
         begin, whole = monotonic(), len(tested) * float(time_limit)

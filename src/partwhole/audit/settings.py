@@ -40,6 +40,7 @@ OPTIONS = (
     "order",
     "weights",
     "features",
+    "kernel",
     "feature_columns",
     "fit",
     "target_kind",

@@ -53,6 +53,7 @@ def audit(
     weights: Name = "",
     features: File = None,
     feature_columns: Names = (),
+    kernel: File = None,
     fit: Literal["regression", "margin"] = "regression",
     target_kind: Literal["auto", "numbers", "labels"] = "auto",
     duplicates: Literal["average", "refuse"] = "average",
@@ -89,7 +90,8 @@ def audit(
         weights: The column of sample weights.
         features: A .npy file with a measured representation of each row.
         feature_columns: Columns with a measured representation.
-        fit: The predicted learner: least-norm regression, or the largest margin of two labels.
+        kernel: A .npy file with the similarities of all rows, in place of features.
+        fit: The predicted learner: least-norm regression, or the largest margin of labels.
         target_kind: Whether the target is numbers or labels; auto takes text as labels.
         duplicates: How to treat a combination whose rows differ in their target.
         add: Largest number of combinations to recommend for training, in about 10 seconds.
@@ -137,7 +139,10 @@ def audit(
         "leave out --features or --feature-columns",
     )
     outputs = {"--json": json, "--html": html, "--sarif": sarif, "--junit": junit}
-    files = _checked(outputs, {"the table": table, "--features": features, "--config": config})
+    inputs = {
+        "the table": table, "--features": features, "--kernel": kernel, "--config": config,
+    }  # fmt: skip
+    files = _checked(outputs, inputs)
     try:
         report = _audited(
             table,
@@ -149,6 +154,7 @@ def audit(
             order=order,
             weights=weights or None,
             features=list(feature_columns) or features,
+            kernel=kernel,
             fit=fit,
             target_kind=target_kind,
             duplicates=duplicates,

@@ -25,11 +25,10 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary, conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
-from partwhole.limits.costs import Quadratic
 from partwhole.limits.fits import Margin
+from partwhole.limits.kernel_machines import of_conjunctions
 from partwhole.limits.least_cost import least_cost
 from partwhole.limits.limit import Limit
-from partwhole.limits.problem import Problem
 from partwhole.limits.solvers.shared_table import IDLE, SharedSolution, SharedTable
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS, solve_ridge
 from partwhole.tasks import Task
@@ -124,8 +123,8 @@ class OrderProblem:
         """Return p, the number of seen conjunctions."""
         return self.design.shape[1]
 
-    def margin(self, kernel: OrderKernel) -> tuple[Limit, Float[np.ndarray, " h"]]:
-        """Return the hard-margin classifier of two labels, with a free intercept.
+    def margin(self, kernel: OrderKernel) -> tuple[Limit, Float[np.ndarray, "h *k"]]:
+        """Return the hard-margin classifier of labels -1 and +1 or classes, with a free intercept.
 
         Parameters
         ----------
@@ -135,22 +134,18 @@ class OrderProblem:
         -------
         Limit
             Infeasible where a kernel without memory does not separate the labels.
-        float array, shape (h,)
+        float array, shape (h,) or (h, k)
             Outputs for the held-out rows.
 
         Notes
         -----
         Equal to that of the overlap kernel with the memory as salience of the full conjunction;
-        here only the sets of 1..K components are enumerated.
+        here only the sets of 1..K components and the full one are enumerated.
         """
-        sets = [chosen for chosen, share in kernel.weights.items() if share > 0]
-        sets.sort(key=lambda chosen: (len(chosen), chosen))
-        rows, n_values = self.task.train_components, self.task.n_values
-        design = ConjunctionDesign.seen(rows, sets, n_values)
-        cost = Quadratic({chosen: float(kernel.weights[chosen]) for chosen in sets})
-        fit = Margin(float(kernel.memory))
-        limit = least_cost(Problem(design, self.task.train_targets, cost, fit, "free"))
-        return limit, limit.predict(design.at(self.task.test_components))
+        problem, _ = of_conjunctions(self.task, kernel, Margin(), "free")
+        assert isinstance(problem.design, ConjunctionDesign)
+        limit = least_cost(problem)
+        return limit, limit.predict(problem.design.at(self.task.test_components))
 
     def sweep(
         self,

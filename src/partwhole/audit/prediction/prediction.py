@@ -60,7 +60,8 @@ def predict(
     labels exceed 4,194,304. Each kernel is cut off at the audit's order K (`OrderKernel`), so
     that conjunctions above it count as memory. "regression" is the minimum-norm interpolant of
     the training combinations (with mean targets if rows differ), "margin" the largest-margin
-    classifier of their labels; both have a free intercept.
+    classifier of their labels, for more than two by the lead of the right label's output over
+    each other one (cross-entropy of a softmax); both have a free intercept.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ def predict(
     ------
     InputError
         If nothing is held out, the measured kernel has a different number of components or order,
-        the noise is negative, or `fit` is "margin" for numbers, for more than two labels, or for
-        more than 2,000 training combinations.
+        the noise is negative, or `fit` is "margin" for numbers, or for more than 2,000 training
+        combinations times the number of labels less 1.
 
     Notes
     -----
@@ -268,10 +269,10 @@ def _range(
     reason = f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,})"
     fewer = is_large
     if fit == "margin":
-        fewer = task.n_train > MARGIN_MANY
-        reason = (
-            f"training has {task.n_train:,} combinations (more than {MARGIN_MANY:,} for margins)"
-        )
+        n_others = 1 if task.targets.ndim == 1 else task.targets.shape[1] - 1
+        size, fewer = task.n_train * n_others, task.n_train * n_others > MARGIN_MANY
+        noun = "combinations" if n_others == 1 else "comparisons of two labels"
+        reason = f"training has {size:,} {noun} (more than {MARGIN_MANY:,} for margins)"
     outputs = task.targets.size
     fewest = outputs > MANY_OUTPUTS
     if fewest:
@@ -349,23 +350,25 @@ def _interpolants(
 
 def _margins(
     case: Case, places: list[_Place], remarks: list[str]
-) -> list[Float[np.ndarray, " h"] | None]:
-    """Return each place's largest-margin outputs; None if training is not separable."""
+) -> list[Float[np.ndarray, "h *k"] | None]:
+    """Return each place's largest-margin outputs; None if training is not separable.
+
+    Outputs of more than two labels are in the unit of the targets -1 and +1, in which the right
+    label leads by at least 2.
+    """
     task, label = case.task, case.label
     labels = case.table.labels
-    require(
-        label is not None and labels is not None and len(labels) == 2,
-        "a margin separates two labels",
-        "numbers" if labels is None else f"{len(labels)} labels",
-        "use fit='regression'",
-    )
-    require(
-        task.n_train <= MARGIN_LIMIT,
-        f"margins are computed for at most {MARGIN_LIMIT:,} training combinations",
-        task.n_train,
-        "use fit='regression'",
-    )
+    require(label is not None, "a margin separates labels", "numbers", "use fit='regression'")
     assert label is not None
+    assert labels is not None
+    n_others = len(labels) - 1
+    require(
+        task.n_train * n_others <= MARGIN_LIMIT,
+        f"margins are computed for at most {MARGIN_LIMIT:,} training combinations, each times the "
+        "number of labels less 1",
+        f"{task.n_train:,} times {n_others}",
+        "use fit='regression'",
+    )
     divided = task.is_train & (label < 0)
     require(
         bool(np.any(task.is_train & ~divided)),
@@ -378,8 +381,9 @@ def _margins(
             f"{int(divided.sum())} training combinations whose rows are evenly divided between "
             "the labels are left out of the margin"
         )
-    signs = np.where(label > 0, 1.0, -1.0)
-    if np.any(task.is_train & ~divided & (np.abs(task.targets) != 1.0)):
+    signs = np.where(label > 0, 1.0, -1.0) if n_others == 1 else np.eye(n_others + 1)[label]
+    unlike = (np.abs(task.targets) != 1.0).reshape(len(label), -1).any(axis=1)
+    if np.any(task.is_train & ~divided & unlike):
         remarks.append("where training rows differ, the margin uses the majority label")
     is_decided = ~divided
     decided = replace(
@@ -399,5 +403,7 @@ def _margins(
             )
         elif limit.outcome is not Outcome.SOLVED:
             remarks.append(f"the margin at {place.label}: {limit.outcome.value}")
+        if n_others > 1:
+            margins = 2.0 * margins + (1.0 - n_others) / (1.0 + n_others)
         outputs.append(margins if separated else None)
     return outputs

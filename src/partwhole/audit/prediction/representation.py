@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwhole._checks import InputError
+from partwhole._checks import InputError, require
 from partwhole.audit.case import AuditTable, default_order
 from partwhole.features import OrderKernel, OverlapKernel
 from partwhole.measures import salience
@@ -38,7 +38,9 @@ class Representation:
     remarks: tuple[str, ...]
 
 
-def measure(table: AuditTable, order: int | None = None) -> Representation | None:
+def measure(
+    table: AuditTable, order: int | None = None, kernel: OverlapKernel | None = None
+) -> Representation | None:
     """Return the measured saliences of the table's features, over training and all test splits.
 
     Parameters
@@ -46,20 +48,36 @@ def measure(table: AuditTable, order: int | None = None) -> Representation | Non
     table : AuditTable
     order : int, optional
         K; the audit's default by default.
+    kernel : OverlapKernel, optional
+        A kernel that needs no measurement.
 
     Returns
     -------
     Representation or None
-        None without features.
+        None without features and kernel.
+
+    Raises
+    ------
+    InputError
+        For a kernel of another number of components.
 
     Notes
     -----
     Targets are not used. A combination with one row carries no information on the noise; if no
     combination has two, a row's similarity with itself is included and the noise is set to 0.
     """
+    order = default_order(table.n_components) if order is None else order
+    if kernel is not None:
+        require(
+            kernel.n_components == table.n_components,
+            "a kernel has as many components as the table",
+            f"{kernel.n_components} for {table.n_components}",
+            "build it with that number",
+        )
+        cut = OrderKernel.truncate(kernel.nonnegative(), order)
+        return Representation(cut, 0.0, float("nan"), ("The measured point is the given kernel.",))
     if table.features is None:
         return None
-    order = default_order(table.n_components) if order is None else order
     rows = np.flatnonzero(table.split >= 0)
     features, components = table.features[rows], table.components[rows]
     repeats = len(np.unique(components, axis=0)) < len(components)

@@ -13,6 +13,10 @@ from partwhole._checks import InputError, require
 from partwhole.audit.reading.columns import Column
 from partwhole.audit.reading.numeric import LARGEST, numbers
 from partwhole.audit.reading.sources import existing_file
+from partwhole.limits.gram import GramFeatures
+
+MOST_SIMILARITIES = 4000
+KERNEL_ROUNDING = 1e-7  # of similarities in single precision
 
 
 def read_weights(
@@ -115,6 +119,32 @@ def read_features(
         "scale them down",
     )
     return _varied(matrix)
+
+
+def features_of_kernel(kernel: str | Path | np.ndarray) -> Float[np.ndarray, "n d"]:
+    """Return features whose inner products are the similarities of all rows of a table.
+
+    Parameters
+    ----------
+    kernel : path of a .npy file, or array, shape (n, n)
+
+    Raises
+    ------
+    InputError
+        For a file or array that `read_features` refuses, and for similarities that are not those
+        of at most 4,000 rows with one another, or of no features.
+    """
+    matrix = _loaded(kernel) if isinstance(kernel, str | Path) else np.asarray(kernel)
+    n = len(matrix) if matrix.ndim else 0
+    require(
+        matrix.shape == (n, n) and 0 < n <= MOST_SIMILARITIES,
+        f"a kernel has a row and a column for each row of the table, at most {MOST_SIMILARITIES:,}",
+        f"shape {matrix.shape}",
+        "pass features of the rows instead",
+    )
+    similarities = read_features(matrix, [], n)
+    assert similarities is not None
+    return GramFeatures.of(similarities, KERNEL_ROUNDING, np.asarray).matrix
 
 
 def _varied(features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
