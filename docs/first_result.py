@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import partwhole as pw
-from partwhole.study import COLOURS, STYLE
+from partwhole.study import COLOURS
+from partwhole.study.figure import STYLE
 
 BLUE, ORANGE = COLOURS[:2]
 

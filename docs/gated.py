@@ -11,7 +11,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.study import COLOURS, STYLE
+from partwhole.study import COLOURS
+from partwhole.study.figure import STYLE
 from partwhole.training.margin_ascent import ascend_margin
 
 SHOWN = (450, 3200)

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.study import COLOURS, STYLE
+from partwhole.study import COLOURS
+from partwhole.study.figure import STYLE
 
 SEEDS = range(24)
 

@@ -17,10 +17,13 @@ import rooms
 from partwhole import features, limits, networks, solve, tasks
 from partwhole._checks import InputError
 from partwhole._contract import CheckFailed
+from partwhole.features import conjunctions
 from partwhole.features.checking import check_design, check_kernel
 from partwhole.features.design import Block
+from partwhole.features.gates import joint
 from partwhole.features.gates.expected import expected_agreement, expected_relu_agreement
 from partwhole.features.multitask import multitask_design
+from partwhole.limits import costs
 from partwhole.limits.checking import check_cost
 from partwhole.limits.costs import Conjugate, ConjugateCost, FunctionSpaceL2
 from partwhole.limits.costs.schatten_norm import MatrixMetric
@@ -66,8 +69,8 @@ COSTS = {
     "HyperbolicEntropy": (limits.HyperbolicEntropy(0.1), DENSE),
     "HyperbolicEntropy, lazy": (limits.HyperbolicEntropy(100.0), DENSE),
     "HyperbolicEntropy, tilted": (limits.HyperbolicEntropy(1e-3, 0.4), DENSE),
-    "ChainNorm": (limits.ChainNorm(3), DENSE),
-    "SchattenNorm": (limits.SchattenNorm(2, 4), DENSE),
+    "ChainNorm": (costs.ChainNorm(3), DENSE),
+    "SchattenNorm": (costs.SchattenNorm(2, 4), DENSE),
     "MatrixMetric": (
         MatrixMetric(np.stack([np.eye(2)] * 2), np.array([[1.0, 1.0], [4.0, 1e-4]]), 2),
         DENSE,
@@ -218,7 +221,7 @@ def test_broken_costs_are_told_what_is_wrong(rule):
 
 
 def test_broken_concave_costs():
-    class Low(limits.ChainNorm):
+    class Low(costs.ChainNorm):
         def touching(self, design, coefficients, turn=0):
             touching = super().touching(design, coefficients, turn)
             if coefficients is None:
@@ -230,7 +233,7 @@ def test_broken_concave_costs():
 
 
 def test_a_broken_way_to_keep_ranks():
-    class Doubling(limits.ChainNorm):
+    class Doubling(costs.ChainNorm):
         def within(self, design, coefficients, used):
             return 2.0 * coefficients
 
@@ -254,11 +257,11 @@ def test_what_is_no_cost():
 
 DESIGNS = {
     "DenseDesign": DENSE,
-    "ConjunctionDesign": features.ConjunctionDesign.seen(
+    "ConjunctionDesign": conjunctions.ConjunctionDesign.seen(
         good_calls.GRID, [(), (0,), (1,), (0, 1)], [3, 3]
     ),
     "GatedDesign": GATED,
-    "GatedDesign, joint": features.JointGates.of(GATES, GATED.inputs).design(GATED.inputs),
+    "GatedDesign, joint": joint.JointGates.of(GATES, GATED.inputs).design(GATED.inputs),
     "GatedDesign, relu": features.ReLUGates(RNG.normal(size=(4, 3)), np.zeros(4)).design(
         GATED.inputs
     ),

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from random_tasks import tasks
 
 from partwhole._checks import InputError
-from partwhole.features import ConjunctionDesign, DenseDesign, as_design
-from partwhole.features.conjunctions import conjunction_sets
-from partwhole.features.design import Block
+from partwhole.features import DenseDesign
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
+from partwhole.features.design import Block, as_design
 
 
 @given(tasks(components=(2, 4), values=(2, 6)), st.integers(0, 2**32 - 1))

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.features import HalfspaceGates, JointGates, ReLUGates
+from partwhole.features import HalfspaceGates, ReLUGates
 from partwhole.features.design import weighted_gram
 from partwhole.features.gates.design import GatedDesign
 from partwhole.features.gates.expected import expected_agreement, expected_relu_agreement
-from partwhole.features.gates.joint import Gates
+from partwhole.features.gates.joint import Gates, JointGates
 
 
 @given(

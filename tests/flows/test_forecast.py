@@ -174,7 +174,7 @@ def test_another_second_moment_may_be_given():
 def test_refusals():
     with pytest.raises(InputError, match="a horizon is given where no concept can be learned"):
         forecast(TASK, np.zeros((2, 2)))
-    with pytest.raises(InputError, match="a horizon is a positive time; got -1"):
+    with pytest.raises(InputError, match="horizon is a finite number above 0; got -1"):
         forecast(TASK, W0, horizon=-1.0)
     with pytest.raises(InputError, match="in the task's 2 dimensions; got 3; pass one"):
         forecast(TASK, 0.01 * np.eye(3), second_moment=np.eye(3))

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partwhole.features import ConjunctionDesign, DenseDesign, Design
+from partwhole.features import DenseDesign, Design
+from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Block
 from partwhole.features.gates.design import GatedDesign
 from partwhole.limits import (
-    ChainNorm,
     Equal,
     GroupNorm,
     HyperbolicEntropy,
@@ -23,10 +23,9 @@ from partwhole.limits import (
     Margin,
     NuclearNorm,
     Quadratic,
-    SchattenNorm,
     Tube,
 )
-from partwhole.limits.costs import FunctionSpaceL2
+from partwhole.limits.costs import ChainNorm, FunctionSpaceL2, SchattenNorm
 
 CONVEX = ("quadratic", "l1", "group", "weighted group", "nuclear", "entropy", "function")
 CONCAVE = ("chain", "schatten")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.features import DenseDesign, HalfspaceGates, JointGates, ReLUGates
+from partwhole.features import DenseDesign, HalfspaceGates, ReLUGates
 from partwhole.features.gates.design import GatedDesign
-from partwhole.features.gates.joint import seen_share
-from partwhole.limits import ChainNorm, Equal, GroupNorm, Margin, NuclearNorm, Outcome, Quadratic
-from partwhole.limits.costs import FunctionSpaceL2
+from partwhole.features.gates.joint import JointGates, seen_share
+from partwhole.limits import Equal, GroupNorm, Margin, NuclearNorm, Outcome, Quadratic
+from partwhole.limits.costs import ChainNorm, FunctionSpaceL2
 
 X, Y, GATES = d1()
 D1 = GATES.design(X)

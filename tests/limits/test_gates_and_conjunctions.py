@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partwhole import solve, tasks
-from partwhole.features import ConjunctionDesign
+from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.gates.design import GatedDesign
 from partwhole.limits import Equal, GroupNorm, Margin, Quadratic
 from partwhole.measures import accuracy

@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.features import ConjunctionDesign, as_design
-from partwhole.features.design import weighted_gram
+from partwhole.features.conjunctions import ConjunctionDesign
+from partwhole.features.design import as_design, weighted_gram
 from partwhole.features.multitask import multitask_design
 from partwhole.limits import GroupNorm, L1Norm, Outcome
 

@@ -238,7 +238,7 @@ def test_value_is_the_integral_of_the_price():
     width, tilt = np.array([1e-3, 0.5, 2.0]), np.array([0.0, -1.5, 3.0])
     cost = HyperbolicEntropy(width, tilt)
     design = np.zeros((1, 3))
-    from partwhole.features import as_design
+    from partwhole.features.design import as_design
 
     for end in np.array([[0.3, -0.7, 5.0], [-2.0, 1e-5, -4.0]]):
         total = 0.0
@@ -258,7 +258,7 @@ def test_every_fit_equals_constrained_minimisation(fit, intercept):
     targets = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
     cost = HyperbolicEntropy(rng.uniform(0.2, 2.0, 8), rng.normal(size=8))
     limit = solve((inputs, targets), cost=cost, fit=fit, intercept=intercept)
-    from partwhole.features import as_design
+    from partwhole.features.design import as_design
 
     design, slack = as_design(inputs), float(np.asarray(fit.slack))
 
@@ -330,7 +330,8 @@ def test_too_few_steps_say_how_far_they_got():
 
 
 def test_blocks_and_conjunctions_serve_as_designs():
-    from partwhole.features import ConjunctionDesign, DenseDesign
+    from partwhole.features import DenseDesign
+    from partwhole.features.conjunctions import ConjunctionDesign
     from partwhole.features.design import Block
 
     rows = np.array([[0, 0], [0, 1], [1, 0]])

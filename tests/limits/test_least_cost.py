@@ -18,7 +18,8 @@ from sklearn.svm import SVC, SVR
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.features import ConjunctionDesign, DenseDesign
+from partwhole.features import DenseDesign
+from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Block
 from partwhole.limits import Equal, GroupNorm, L1Norm, Margin, Outcome, Quadratic, Tube, _quadratic
 from partwhole.limits.costs import DualTerm

@@ -29,7 +29,6 @@ from partwhole import features, solve, tasks
 from partwhole.features import DenseDesign
 from partwhole.features.design import Block
 from partwhole.limits import (
-    ChainNorm,
     Equal,
     GroupNorm,
     HyperbolicEntropy,
@@ -38,10 +37,9 @@ from partwhole.limits import (
     NuclearNorm,
     Outcome,
     Quadratic,
-    SchattenNorm,
     Tube,
 )
-from partwhole.limits.costs import DualTerm
+from partwhole.limits.costs import ChainNorm, DualTerm, SchattenNorm
 
 UNITS = [1e-12, 1e-6, 1.0, 1e3, 1e5, 1e12]
 STEEP = np.array([[1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 4.0])

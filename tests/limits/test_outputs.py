@@ -16,7 +16,6 @@ from partwhole.features.checking import check_design
 from partwhole.features.design import Block
 from partwhole.features.outputs import OutputsDesign
 from partwhole.limits import (
-    ChainNorm,
     Equal,
     GroupNorm,
     HyperbolicEntropy,
@@ -26,10 +25,9 @@ from partwhole.limits import (
     NuclearNorm,
     Outcome,
     Quadratic,
-    SchattenNorm,
     Tube,
 )
-from partwhole.limits.costs import FunctionSpaceL2
+from partwhole.limits.costs import ChainNorm, FunctionSpaceL2, SchattenNorm
 from partwhole.limits.costs.conjugate_cost import Conjugate, ConjugateCost
 
 ORACLE = 1e-7  # Clarabel ends at a relative gap of 1e-8

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partwhole import solve
-from partwhole.features import as_design
+from partwhole.features.design import as_design
 from partwhole.limits import GroupNorm, HyperbolicEntropy, L1Norm, Outcome
 
 RNG = np.random.default_rng(1)

@@ -10,7 +10,7 @@ import pytest
 
 from partwhole import features, measures, solve, tasks
 from partwhole._checks import InputError
-from partwhole.features.conjunctions import conjunction_sets
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.measures.additivity import Additivity, conjunction_coefficients
 
 
@@ -147,9 +147,7 @@ def scattered(seed=0):
 
 def test_scattered_tuples_say_nothing_about_additivity():
     task = scattered()
-    pairs = features.ConjunctionDesign.seen(
-        task.train_components, conjunction_sets(3, 2), task.n_values
-    )
+    pairs = ConjunctionDesign.seen(task.train_components, conjunction_sets(3, 2), task.n_values)
     assert np.linalg.matrix_rank(pairs.at(task.test_components).toarray()) == 12
     found = measures.additivity(task, np.random.default_rng(1).normal(size=64))
     assert np.isnan(found.value)

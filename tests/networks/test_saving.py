@@ -10,8 +10,9 @@ import pytest
 from descents import followed
 
 from partwhole._checks import InputError
-from partwhole.features import HalfspaceGates, JointGates, ReLUGates
+from partwhole.features import HalfspaceGates, ReLUGates
 from partwhole.features.gates.design import GatedDesign
+from partwhole.features.gates.joint import JointGates
 from partwhole.networks import (
     MLP,
     Architecture,

@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_classifier(space, classifier):
 @pytest.mark.parametrize(
     ("told", "rule"),
     [
-        ({"held_out": 1.0}, "held_out is a share between 0 and 1; got 1.0"),
+        ({"held_out": 1.0}, "held_out is a finite number above 0 and below 1; got 1.0"),
         ({"held_out": 0.001}, "some images train and some calibrate; got 0 of 20 held out"),
         ({"components": np.zeros((3, 2), int)}, "images and components have equal length along n"),
         ({"components": np.full((20, 2), -1)}, "components are values numbered from 0"),

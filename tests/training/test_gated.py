@@ -10,8 +10,8 @@ from gated_data import d1
 from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates, ReLUGates
-from partwhole.limits import ChainNorm, Outcome
-from partwhole.limits.costs import FunctionSpaceL2
+from partwhole.limits import Outcome
+from partwhole.limits.costs import ChainNorm, FunctionSpaceL2
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.networks.gated import flipped_gates
 from partwhole.networks.paths import conserved, network_limit, path_weights
@@ -428,7 +428,8 @@ SENTENCES = [
     ),
     (
         lambda: ascend_margin(drawn([GATES, 1], 0), X, Y, tolerance=-1.0),
-        "a tolerance is at least 0; got -1.0; take 1e-10",
+        "tolerance is a finite number of at least 0; got -1.0; pass a number of at least 0, or "
+        "leave it out for 1e-10",
     ),
     (
         lambda: published([NET], X, Y, read=np.inf * X[:1]),
@@ -446,7 +447,8 @@ SENTENCES = [
     ),
     (
         lambda: distinct_limits(followed([NET], X, Y, steps=1), X, Y, tolerance=0.0),
-        "a tolerance is above 0; got 0.0; take 1e-3",
+        "tolerance is a finite number above 0; got 0.0; pass a number above 0, or leave it out for "
+        "0.001",
     ),
 ]
 

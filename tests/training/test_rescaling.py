@@ -198,8 +198,8 @@ def test_weights_beyond_their_precision_are_refused(kind, options, dtype, messag
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"c": 0}, "c is a finite number above 0; got 0; pass 1 to leave weights as they are"),
-        ({"c": np.nan}, "c is a finite number; got nan"),
+        ({"c": 0}, "c is a finite number above 0; got 0; pass a number above 0"),
+        ({"c": np.nan}, "c is a finite number above 0; got nan"),
         ({"which": "most"}, 'which is "hidden" or "all"; got .most.; choose one of them'),
         (
             {"which": ["tail"]},
@@ -245,7 +245,7 @@ def test_bad_rescaling_is_refused(change, message):
     ("change", "message"),
     [
         ({"seeds": [1]}, "a new readout takes a seed for each of 2 runs; got 1; pass seeds=range"),
-        ({"readout_scale": -1.0}, "readout_scale is a finite number of at least 0; got -1.0; take"),
+        ({"readout_scale": -1.0}, "readout_scale is a finite number of at least 0; got -1.0"),
         ({"rescale": 0.0}, "c is a finite number above 0; got 0.0"),
         (
             {"networks": MLP((jnp.ones((4, 3)), jnp.ones((1, 4))), None, "relu")},

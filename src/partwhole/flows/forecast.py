@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Count, Real
+from partwhole._types import Count, Positive
 from partwhole.flows._inputs import Power
 from partwhole.flows._path import PACE, Path
 from partwhole.flows.cholesky_path import cholesky_path
@@ -137,7 +137,7 @@ def forecast(
     *,
     clock: Literal["paper", "gradient"] = "paper",
     power: Power = 1,
-    horizon: Real | None = None,
+    horizon: Positive | None = None,
     second_moment: Float[np.ndarray, "d d"] | None = None,
     max_steps: Count = 65_536,
 ) -> Forecast:
@@ -207,12 +207,6 @@ def forecast(
         # Three relaxation times of the weakest signal after the last clock.
         weakest = clocks.signals[clocks.order < task.n_concepts].min()
         horizon = float(clocks.times[mine].max() + 3.0 / (PACE[clock] * weakest))
-    require(
-        horizon > 0,
-        "a horizon is a positive time",
-        f"{horizon:g}",
-        "pass the last time of interest",
-    )
     fastest = PACE[clock] * float(clocks.signals.max(initial=0.0)) * max(1.0, np.abs(w0).max())
     times = _records(float(horizon), fastest)
     path = flow(Tied(w0, a, power), times, clock=clock, max_steps=max_steps)

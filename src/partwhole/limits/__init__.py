@@ -1,19 +1,18 @@
 """Where learning ends: features x cost x fit.
 
-`many.Limits` are those of several learners or costs, `costs.FunctionSpaceL2` is a cost of gates for
-comparison, `checking.check_cost` tells whether a cost of one's own is right, and
-`proofs.determination` and `proofs.solvability` define their results.
+`many.Limits` are those of several learners or costs. `costs.ChainNorm` and `costs.SchattenNorm` are
+the costs of deeper gated networks, `costs.FunctionSpaceL2` is one for comparison, and
+`checking.check_cost` tells whether a cost of one's own is right. `proofs.determination` and
+`proofs.solvability` define their results.
 """
 
 from partwhole.limits.addition import memorization_leak as memorization_leak
-from partwhole.limits.costs import ChainNorm as ChainNorm
 from partwhole.limits.costs import GroupNorm as GroupNorm
 from partwhole.limits.costs import HyperbolicEntropy as HyperbolicEntropy
 from partwhole.limits.costs import L1Norm as L1Norm
 from partwhole.limits.costs import LinearProbing as LinearProbing
 from partwhole.limits.costs import NuclearNorm as NuclearNorm
 from partwhole.limits.costs import Quadratic as Quadratic
-from partwhole.limits.costs import SchattenNorm as SchattenNorm
 from partwhole.limits.diagonal import DiagonalWeights as DiagonalWeights
 from partwhole.limits.fits import Equal as Equal
 from partwhole.limits.fits import Margin as Margin
@@ -26,7 +25,6 @@ from partwhole.limits.shortcut import shortcut_margin as shortcut_margin
 from partwhole.limits.solve import solve as solve
 
 __all__ = [
-    "ChainNorm",
     "DiagonalWeights",
     "Equal",
     "GroupNorm",
@@ -38,7 +36,6 @@ __all__ = [
     "NuclearNorm",
     "Outcome",
     "Quadratic",
-    "SchattenNorm",
     "Tube",
     "determination",
     "memorization_leak",

@@ -14,8 +14,7 @@ from scipy.sparse.linalg import lsqr
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Number
-from partwhole.features import ConjunctionDesign
-from partwhole.features.conjunctions import conjunction_sets
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.measures._predictions import outputs_of, require_rows
 from partwhole.tasks import Task
 

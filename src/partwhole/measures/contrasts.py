@@ -10,8 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.features import ConjunctionDesign
-from partwhole.features.conjunctions import conjunction_sets
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.measures._predictions import (
     outputs_of,
     require_outputs,

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._door import door
-from partwhole.features import ConjunctionDesign
+from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.measures._predictions import outputs_of, require_outputs, require_rows
 from partwhole.tasks import Task
 

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import NonNegative, Real
+from partwhole._types import NonNegative, Positive, Real
 from partwhole.measures.extrema import FLOOR, increasing
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def swing(
     times: Float[np.ndarray, " T"],
     losses: Float[np.ndarray, "*batch T"],
     *,
-    plateau: Real | None = None,
+    plateau: Positive | None = None,
     threshold: NonNegative = FLOOR,
 ) -> Swing:
     r"""Find the largest rise of a loss, :math:`\max_{t_2 > t_1} [\ell(t_2) - \ell(t_1)]`.
@@ -103,12 +103,6 @@ def swing(
     >>> swing(np.arange(4.0), [[3.0, 1.0, 1.5, 0.5], [3.0, 2.0, 1.0, 0.5]]).amplitude.tolist()
     [0.5, 0.0]
     """
-    require(
-        plateau is None or plateau > 0,
-        "the plateau is a positive loss",
-        plateau,
-        "pass half the sum of the squared means of the concepts not yet learned",
-    )
     return _largest_rise(increasing(times), losses, plateau, threshold)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import jax
 
-from partwhole.features import HalfspaceGates, JointGates, ReLUGates
+from partwhole.features import HalfspaceGates, ReLUGates
+from partwhole.features.gates.joint import JointGates
 
 # The fields of each kind of gates, all of them data.
 FIELDS: dict[type, tuple[str, ...]] = {

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from partwhole.study.execution import Result as Result
     from partwhole.study.execution import run as run
     from partwhole.study.figure import COLOURS as COLOURS
-    from partwhole.study.figure import STYLE as STYLE
     from partwhole.study.figure import save_figure as save_figure
 
 # The module of each name, imported on first use, because `partwhole list` needs few of them.
@@ -42,7 +41,6 @@ HOMES = {
     "Config": "execution",
     "Estimate": "claim",
     "Result": "execution",
-    "STYLE": "figure",
     "geometric_mean": "estimates",
     "key": "chart",
     "layout": "dataset",

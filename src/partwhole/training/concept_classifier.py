@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import ProperFraction, Seed
 from partwhole.measures.concepts.calibration import Calibration, calibration
 from partwhole.networks import ImageNetwork, outputs
 from partwhole.networks.images.convnet import convnet
@@ -97,8 +97,8 @@ def train_concept_classifier(
     *,
     network: ImageNetwork | None = None,
     training: Training | None = None,
-    held_out: Real = 0.15,
-    seed: int,
+    held_out: ProperFraction = 0.15,
+    seed: Seed,
     progress: bool = True,
 ) -> ConceptClassifier:
     """Train a classifier of concepts on images of all classes.
@@ -152,13 +152,6 @@ def train_concept_classifier(
     >>> classifier.coordinates(shown.images, space.classes[3]).shape
     (240, 2)
     """
-    whole("seed", seed, 0, "pass a whole number")
-    require(
-        0 < held_out < 1,
-        "held_out is a share between 0 and 1",
-        repr(held_out),
-        "pass 0.15, say",
-    )
     require(
         components.min() >= 0,
         "components are values numbered from 0",

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Positive, Real
 from partwhole.networks import GatedNetwork
 from partwhole.training.margin_ascent import ascend_margin
 from partwhole.training.outcome import Outcome
@@ -51,7 +50,7 @@ def distinct_limits(
     labels: Float[np.ndarray, " n"],
     *,
     ascend: bool = True,
-    tolerance: Real = 1e-3,
+    tolerance: Positive = 1e-3,
 ) -> tuple[ReachedLimit, ...]:
     """Return the distinct limits to which runs converge.
 
@@ -99,7 +98,6 @@ def distinct_limits(
     >>> len(found), found[0].runs.tolist()  # a convex cost has one
     (1, [0, 1])
     """
-    require(tolerance > 0, "a tolerance is above 0", tolerance, "take 1e-3")
     reached: list[ReachedLimit] = []
     for run, network in enumerate(runs.networks):
         if runs.outcomes[run] in (Outcome.DIVERGED, Outcome.NOT_SEPARATED):

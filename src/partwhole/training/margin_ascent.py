@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import Count, NonNegative
 from partwhole.limits.fits import OneSided
 from partwhole.limits.solvers.active_set import solve_one_sided
 from partwhole.limits.solvers.dual_newton import Border
@@ -36,8 +36,8 @@ def ascend_margin(
     inputs: Float[np.ndarray, "n d"],
     labels: Float[np.ndarray, " n"],
     *,
-    max_steps: int = 2000,
-    tolerance: Real = 1e-10,
+    max_steps: Count = 2000,
+    tolerance: NonNegative = 1e-10,
 ) -> GatedNetwork:
     r"""Follow a network's normalised margin upward to a stationary point.
 
@@ -96,8 +96,6 @@ def ascend_margin(
     >>> bool(abs(told.fraction - 1) < 1e-6)
     True
     """
-    whole("max_steps", max_steps, 1, "take 2000")
-    require(tolerance >= 0, "a tolerance is at least 0", tolerance, "take 1e-10")
     require_inputs(inputs, network.dimension)
     require_two_classes(labels)
     y = labels

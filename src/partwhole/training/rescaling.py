@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from partwhole._checks import require, seed_list, whole
+from partwhole._checks import require, seed_list
 from partwhole._door import door
-from partwhole._types import Real
+from partwhole._types import NonNegative, Positive, Real, Seed
 from partwhole.networks import MLP
 
 T = TypeVar("T")
@@ -23,12 +23,12 @@ READOUT = 104  # random stream of new readouts, separate from those of initial w
 @door
 def rescale_after_pretraining(
     parameters: T,
-    c: Real,
+    c: Positive,
     which: Literal["hidden", "all"] | Leaves = "hidden",
     readout: Literal["keep", "scale"] | tuple[Literal["reset"], Real] | None = None,
     *,
     last_layer: Leaves | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> T:
     r"""Multiply pretrained weights by c, once, before finetuning.
 
@@ -81,7 +81,6 @@ def rescale_after_pretraining(
     >>> rescale_after_pretraining(layers, 0.5, readout=("reset", 0.001))
     [{'weight': array([1., 2.])}, {'weight': array([0.001])}]
     """
-    require(c > 0, "c is a finite number above 0", c, "pass 1 to leave weights as they are")
     custom = callable(which) or not isinstance(which, str)
     fate, gamma = _fate(readout or ("scale" if which == "all" else "keep"))
     require(
@@ -90,8 +89,6 @@ def rescale_after_pretraining(
         f'readout="{fate}"',
         'pass readout=("reset", 0.001), or leave out seed',
     )
-    if seed is not None:
-        whole("seed", seed, 0, "pass a whole number")
     leaves, form = jax.tree_util.tree_flatten_with_path(parameters)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
     numbers = [_is_float_array(leaf) for _, leaf in leaves]
@@ -145,7 +142,7 @@ def for_finetuning(
     networks: MLP,
     *,
     rescale: Real = 1.0,
-    readout_scale: Real = 1e-3,
+    readout_scale: NonNegative = 1e-3,
     seeds: Sequence[int] | Int[np.ndarray, " runs"],
 ) -> MLP:
     r"""Multiply all layers but the last by c, and draw a new readout for one task.
@@ -184,12 +181,6 @@ def for_finetuning(
     >>> [weight.shape for weight in start.weights]
     [(1, 8, 3), (1, 1, 8)]
     """
-    require(
-        readout_scale >= 0,
-        "readout_scale is a finite number of at least 0",
-        readout_scale,
-        "take a small one, such as 0.001",
-    )
     last = networks.weights[-1]
     require(
         networks.biases is None and networks.n_layers > 1 and last.ndim == 3,

@@ -7,7 +7,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from partwhole import solve
-from partwhole.features import HalfspaceGates, JointGates
+from partwhole.features import HalfspaceGates
+from partwhole.features.gates.joint import JointGates
 from partwhole.limits import Outcome, Quadratic
 from partwhole.measures import accuracy
 from partwhole.measures.agreement import inconsistency

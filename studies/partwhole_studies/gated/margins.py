@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from partwhole import Training, solve
 from partwhole.features import HalfspaceGates
-from partwhole.limits import ChainNorm, Limit
+from partwhole.limits import Limit
+from partwhole.limits.costs import ChainNorm
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.networks.paths import path_weights
 from partwhole.study import COLOURS, Arrays, Cells, Config, key, mean, proportion

@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from partwhole import limits, solve
-from partwhole.features import JointGates
+from partwhole.features.gates.joint import JointGates
 from partwhole.limits.costs import FunctionSpaceL2
 from partwhole.measures import accuracy
 from partwhole.networks import GatedNetwork

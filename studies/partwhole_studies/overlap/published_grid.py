@@ -9,7 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from partwhole import solve
-from partwhole.features import OverlapKernel, OverlapKernels
+from partwhole.features import OverlapKernel
+from partwhole.features.overlap import OverlapKernels
 from partwhole.features.subsets import kernel_spectrum
 from partwhole.limits import shortcut_margin
 from partwhole.tasks import context_dependence

@@ -10,7 +10,8 @@ from study_cells import computed
 from study_rules import require_whole, verdicts
 
 from partwhole import solve
-from partwhole.features import HalfspaceGates, JointGates
+from partwhole.features import HalfspaceGates
+from partwhole.features.gates.joint import JointGates
 from partwhole.limits import Quadratic
 from partwhole.networks import GatedNetwork
 from partwhole_studies.gated import contexts as study

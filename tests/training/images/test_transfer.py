@@ -410,7 +410,7 @@ def test_published_settings():
         ),
         (
             {"mode": "finetuning", "rescale": 0.0},
-            "c is a finite number above 0; got 0.0; pass 1 to leave weights as they are",
+            "c is a finite number above 0; got 0.0; pass a number above 0",
         ),
         (
             {"auxiliary_weight": 0.5},

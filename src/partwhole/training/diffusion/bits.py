@@ -15,7 +15,7 @@ all times.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import equinox as eqx
 import jax
@@ -23,8 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from partwhole._checks import require, whole
+from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Bounds, Seed
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.networks.diffusion.model import Conditions
 from partwhole.networks.diffusion.schedule import noise, signal
@@ -104,8 +105,8 @@ def bits_per_dimension(
     samples: Float[np.ndarray, "n *shape"],
     conditions: Conditions,
     *,
-    draws: int = 16,
-    seed: int,
+    draws: Annotated[int, Bounds(at_least=2)] = 16,
+    seed: Seed,
 ) -> BitsPerDimension:
     """Return the bits per dimension of samples under a diffusion model.
 
@@ -129,8 +130,6 @@ def bits_per_dimension(
     InputError
         For samples or conditions that don't fit the model or each other.
     """
-    whole("draws", draws, 2, "pass 16, say")
-    whole("seed", seed, 0, "pass a whole number")
     x, checked_conditions = map(jnp.asarray, checked_samples(model, samples, conditions))
     size = min(len(x), AT_ONCE)
     key, draw_means = jax.random.key(seed), []
