@@ -581,6 +581,16 @@ def test_a_rectangle_of_two_among_three_labels():
     )
 
 
+@pytest.mark.parametrize("kind", ["auto", "classification"])
+def test_classes_of_0_and_1_are_labels(kind):
+    task = tasks.symbolic_addition(range(-2, 3), [-1, 1])
+    classes = np.eye(3)[np.sign(task.targets).astype(int) + 1]
+    one_hot = solvability(replace(task, targets=classes), kind=kind)
+    signs = solvability(replace(task, targets=2.0 * classes - 1.0), kind=kind)
+    assert one_hot.explain() == signs.explain()
+    assert one_hot.kind == "classification"
+
+
 def test_a_label_that_no_held_out_row_has_is_no_obstacle():
     task, _ = block_of_labels([[1, 1, 2], [1, 2, 2]])
     assert solvability(task, max_order=1).solvable is True

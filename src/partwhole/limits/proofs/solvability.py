@@ -9,7 +9,7 @@ whose total is 0 over every seen conjunction, but not for the targets.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import monotonic
 from typing import Literal
@@ -36,6 +36,7 @@ from partwhole.limits.proofs.certificates import (
 from partwhole.limits.proofs.label_proofs import decide_labels, has_sums
 from partwhole.limits.proofs.rectangle_search import find_rectangle
 from partwhole.tasks import Task
+from partwhole.tasks._labels import are_classes
 
 TERMS_IN_WORDS = 16
 # A smaller share of unexplained variance is rounding.
@@ -194,9 +195,10 @@ def solvability(
     task : Task
         A task with held-out rows. Repeated rows count once.
     kind : {"auto", "regression", "classification"}, keyword-only, default "auto"
-        "auto" means classification if every target is -1 or +1. Labels are -1 and +1, or one
-        output of -1 and +1 for each label. Values in between (averages over rows that disagree)
-        count as the nearer label; rows that are evenly divided between labels are left out.
+        "auto" means classification if every target is -1 or +1, or rows are one-hot. Labels are -1
+        and +1, or one output of 0 or -1 and +1 for each label. Values in between (averages over
+        rows that disagree) count as the nearer label; rows that are evenly divided between labels
+        are left out.
     max_order : int, keyword-only, optional
         Largest number of components of the conjunctions considered; all by default.
     time_limit : float, keyword-only, default 10
@@ -235,6 +237,8 @@ def solvability(
     but the targets give 4; so these weighted margins add up to 0 and can't all be positive.
     """
     start = monotonic()
+    if kind != "regression" and are_classes(task.targets) and task.targets.min() == 0.0:
+        task = replace(task, targets=2.0 * task.targets - 1.0)
     if kind == "auto":
         kind = "classification" if task.is_classification else "regression"
     if kind == "classification":
