@@ -140,13 +140,15 @@ def test_options_reach_the_audit(folder, capsys):
 
 
 REFUSED = {
-    "": "an audit needs a table; got none; name a .csv, .tsv, .csv.gz or .parquet file",
+    "": "an audit needs a table; got none; name a .csv, .tsv, .jsonl or .parquet file, or one in "
+    "--train and others in --test",
     "table.csv": "an audit needs the combined columns; got none; use --components",
     "table.csv --components first second": (
         "an audit needs the column of the answer; got none; use --target"
     ),
     "table.csv --components first second --target target": (
-        "an audit needs a split; got none; use --split, or --hold-out"
+        "an audit needs a split; got none; use --split or --hold-out; or name files in --train and "
+        "--test, and no table"
     ),
     " ".join([*ASKED, "--hold-out", "rows"]): (
         "a split is a column or a rule; got both; leave out --split or --hold-out"
@@ -273,7 +275,7 @@ def test_help_says_what_is_required_and_shows_an_example(capsys):
     assert told.count("(required)") == 3
     assert "(required, or use --hold-out)" in told
     assert "(with --hold-out; default: 0.2)" in told
-    assert ".csv.gz" in told
+    assert "each also with .gz" in told
     assert "For example: partwhole audit table.csv --components shape colour --target " in told
     example = [line.strip("│ ") for line in out.splitlines()]
     place = example.index("[thresholds]")

@@ -28,7 +28,7 @@ from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
 from partwhole.audit.progress import progress
 from partwhole.audit.reading.measured import features_of_kernel
-from partwhole.audit.reading.table import Duplicates, HoldOut, TargetKind, read_table
+from partwhole.audit.reading.table import Duplicates, Missing, TargetKind, read_table
 from partwhole.audit.report import AuditReport
 from partwhole.audit.settings import Settings
 from partwhole.audit.shortcuts import shortcuts
@@ -51,7 +51,7 @@ def audit_split(
     table: Any,
     components: Sequence[Hashable],
     target: Hashable | Sequence[Hashable],
-    split: Hashable | HoldOut,
+    split: Any = None,
     *,
     train: Hashable = "train",
     test: Hashable | Sequence[Hashable] | None = None,
@@ -62,6 +62,7 @@ def audit_split(
     fit: Fit = "regression",
     target_kind: TargetKind = "auto",
     duplicates: Duplicates = "average",
+    missing: Missing = "refuse",
     add: Index = 5,
     settings: Settings | None = None,
     time_limit: NonNegative = 10.0,
@@ -76,15 +77,18 @@ def audit_split(
 
     Parameters
     ----------
-    table : path or pandas.DataFrame
-        A .csv, .tsv (or either with .gz) or .parquet file, of at most 512 MiB,
-        unpacked, 5,000,000 rows and 10,000 columns; or a table.
+    table : path, table, or mapping of tables
+        A .csv, .tsv or .jsonl (or any of them with .gz) or .parquet file, of at most 512 MiB,
+        unpacked, 5,000,000 rows and 10,000 columns; or a table of pandas, polars, Arrow or
+        datasets. Or a mapping from the names of splits to such tables.
     components : sequence of column names
         Two or more.
     target : column name, or several
         Numbers or labels.
-    split : column name or HoldOut
-        The column that says which rows are for training, or a rule that draws them.
+    split : column name, HoldOut, array, pair of arrays or splitter, optional
+        The column that says which rows are for training; a rule that draws them; a mask that marks
+        them, or an entry for each row; the row numbers of training and of test; or a splitter of
+        scikit-learn that makes a single split. Left out if there is a table for each split.
     train : hashable, keyword-only, default "train"
         The entry of the split column that marks training rows.
     test : hashable or sequence, keyword-only, optional
@@ -103,6 +107,9 @@ def audit_split(
     target_kind : {"auto", "numbers", "labels"}, keyword-only, default "auto"
     duplicates : {"average", "refuse"}, keyword-only, default "average"
         Treatment of rows of one combination with different targets.
+    missing : {"refuse", "drop", "value"}, keyword-only, default "refuse"
+        Treatment of missing entries: refuse the table, drop the rows, or count them as a value of
+        their component.
     add : int, keyword-only, default 5
         Largest number of combinations recommended for addition to training; 0 for none. The
         search ends after about 2 seconds for one test split and 10 seconds for all of them.
@@ -165,6 +172,7 @@ def audit_split(
         features=features,
         target_kind=target_kind,
         duplicates=duplicates,
+        missing=missing,
     )
     order = default_order(audited.n_components) if order is None else order
     _check_order(order, audited.n_components)

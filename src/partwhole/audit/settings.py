@@ -45,6 +45,7 @@ OPTIONS = (
     "fit",
     "target_kind",
     "duplicates",
+    "missing",
     "add",
     "time_limit",
 )

@@ -57,6 +57,7 @@ def audit(
     fit: Literal["regression", "margin"] = "regression",
     target_kind: Literal["auto", "numbers", "labels"] = "auto",
     duplicates: Literal["average", "refuse"] = "average",
+    missing: Literal["refuse", "drop", "value"] = "refuse",
     add: int = 5,
     config: Annotated[
         Path | None, arg(metavar="PATH", help=CONFIG, help_behavior_hint=NONE)
@@ -76,13 +77,15 @@ def audit(
     --html audit.html
 
     Args:
-        table: A .csv, .tsv, .csv.gz, .tsv.gz or .parquet file; at most 512 MiB, unpacked,
-            5,000,000 rows and 10,000 columns.
+        table: A .csv, .tsv or .jsonl file, each also with .gz, or a .parquet file; at most 512 MiB,
+            unpacked, 5,000,000 rows and 10,000 columns.
         components: The columns that are combined, two or more.
         target: The column of the answer: numbers or labels.
         split: The column that assigns rows to training and test.
-        train: The entry of the split column that marks training rows; of booleans, True.
+        train: The entry of the split column that marks training rows; of booleans, True. Without a
+            table, the file of the training rows.
         test: The entries of test splits; by default every entry that does not mark training.
+            Without a table, a file for each test split.
         hold_out: Instead of a split column, hold out random rows or whole combinations.
         share: The share to hold out.
         seed: Seed of the rows that are held out, and of samples.
@@ -94,6 +97,7 @@ def audit(
         fit: The predicted learner: least-norm regression, or the largest margin of labels.
         target_kind: Whether the target is numbers or labels; auto takes text as labels.
         duplicates: How to treat a combination whose rows differ in their target.
+        missing: Refuse missing entries, drop their rows, or count them as a value.
         add: Largest number of combinations to recommend for training, in about 10 seconds.
         json: Write the report as JSON.
         html: Write the report as a page.
@@ -110,13 +114,13 @@ def audit(
 
         print(rule_table(settings), end="")
         return
+    tables = {} if table or split or hold_out else _tables(train, test)
     require(
-        table is not None,
+        table is not None or tables,
         "an audit needs a table",
         "none",
-        "name a .csv, .tsv, .csv.gz or .parquet file",
+        "name a .csv, .tsv, .jsonl or .parquet file, or one in --train and others in --test",
     )
-    assert table is not None
     require(components, "an audit needs the combined columns", "none", "use --components")
     require(target, "an audit needs the column of the answer", "none", "use --target")
     require(
@@ -125,7 +129,12 @@ def audit(
         "both",
         "leave out --split or --hold-out",
     )
-    require(split or hold_out, "an audit needs a split", "none", "use --split, or --hold-out")
+    require(
+        split or hold_out or tables,
+        "an audit needs a split",
+        "none",
+        "use --split or --hold-out; or name files in --train and --test, and no table",
+    )
     require(
         share is None or hold_out,
         "--share applies only to --hold-out",
@@ -139,18 +148,20 @@ def audit(
         "leave out --features or --feature-columns",
     )
     outputs = {"--json": json, "--html": html, "--sarif": sarif, "--junit": junit}
-    inputs = {
-        "the table": table, "--features": features, "--kernel": kernel, "--config": config,
-    }  # fmt: skip
+    named = {f"the table {name!r}": path for name, path in tables.items()}
+    others = {"--features": features, "--kernel": kernel, "--config": config}
+    inputs = (named or {"the table": table}) | others
     files = _checked(outputs, inputs)
     try:
         report = _audited(
-            table,
+            tables or table,
             components=list(components),
             target=list(target),
-            split=_hold_out(hold_out, 0.2 if share is None else share, seed) if hold_out else split,
-            train=train,
-            test=list(test) or None,
+            split=_hold_out(hold_out, 0.2 if share is None else share, seed)
+            if hold_out
+            else split or None,
+            train="train" if tables else train,
+            test=None if tables else list(test) or None,
             order=order,
             weights=weights or None,
             features=list(feature_columns) or features,
@@ -158,6 +169,7 @@ def audit(
             fit=fit,
             target_kind=target_kind,
             duplicates=duplicates,
+            missing=missing,
             add=add,
             settings=settings,
             time_limit=time_limit,
@@ -190,7 +202,16 @@ def _hold_out(unit: Literal["rows", "combinations"], share: float, seed: int) ->
     return HoldOut(unit, share, seed)
 
 
-def _audited(table: Path, **options) -> AuditReport:
+def _tables(train: str, test: tuple[str, ...]) -> dict[str, Path]:
+    """Return the files of training and of the test splits, each by its name."""
+    if not test:
+        return {}
+    names = ["test"] if len(test) == 1 else [Path(name).name for name in test]
+    names = names if len({"train", *names}) > len(names) else list(test)
+    return {"train": Path(train), **dict(zip(names, map(Path, test), strict=True))}
+
+
+def _audited(table: Path | dict[str, Path] | None, **options) -> AuditReport:
     from partwhole.audit import audit_split
 
     return audit_split(table, **options)

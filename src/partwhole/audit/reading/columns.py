@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from numbers import Real
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DIGITS = re.compile("([0-9]+)")
+COMPONENT_VALUES = "component values"
 LOOKS_MISSING = frozenset({"na", "n/a", "nan", "none", "null", "nil", "?", "-", "#n/a"})
 
 
@@ -43,30 +44,74 @@ class Texts:
 Column = Any
 
 
+def missing_in(column: Column, name: Hashable) -> Bool[np.ndarray, " n"]:
+    """Return which entries of a column are missing."""
+    if isinstance(column, Texts):
+        return column.codes < 0
+    if isinstance(column, np.ndarray):
+        return np.isnan(column)
+    try:
+        return column.isna().to_numpy(dtype=bool)
+    except InvalidOperation as error:
+        raise InputError(
+            f"decimals are numbers or missing; got a signalling NaN in {name!r}; leave it empty"
+        ) from error
+
+
 def require_whole(column: Column, name: Hashable, part: str) -> None:
     """Raise unless a column has no missing entries; name their number and the first."""
+    missing = missing_in(column, name)
+    remedy = "correct those rows, or set missing to 'drop'"
+    remedy += " or 'value'" if part == COMPONENT_VALUES else ""
+    require_none(missing, f"every row needs its {part}", f"missing in {name!r}", remedy=remedy)
+
+
+def filled(column: Column, missing: Bool[np.ndarray, " n"]) -> Column:
+    """Return a column with some entry of its own in the place of missing ones."""
+    first = int((~missing).argmax())
     if isinstance(column, Texts):
-        missing = column.codes < 0
-    elif isinstance(column, np.ndarray):
-        missing = np.isnan(column)
-    else:
-        try:
-            missing = column.isna().to_numpy(dtype=bool)
-        except InvalidOperation as error:
-            raise InputError(
-                f"decimals are numbers or missing; got a signalling NaN in {name!r}; leave it empty"
-            ) from error
-    require_none(missing, f"every row needs its {part}", f"missing in {name!r}")
+        return Texts(np.where(missing, column.codes[first], column.codes), column.texts)
+    if isinstance(column, np.ndarray):
+        return np.where(missing, column[first], column)
+    return column.mask(missing, column.iloc[first])
 
 
-def require_none(invalid: Bool[np.ndarray, " n"], rule: str, fault: str, example: str = "") -> None:
+def with_missing_value(column: Column, missing: Bool[np.ndarray, " n"]) -> Column:
+    """Return a column in which a missing entry is a value."""
+    if not missing.any():
+        return column
+    if isinstance(column, Texts):
+        text = _unlike(column.texts)
+        codes = np.where(missing, len(column.texts), column.codes)
+        return Texts(codes, (*column.texts, text))
+    text = _unlike(set(map(str, column[~missing])))
+    if hasattr(column, "cat"):
+        return column.cat.add_categories([text]).fillna(text)
+    return column.astype(object).mask(missing, text)
+
+
+def _unlike(texts: Collection[str]) -> str:
+    """Return a name of missing entries that is no entry itself."""
+    text = "(missing)"
+    while text in texts:
+        text = f"({text})"
+    return text
+
+
+def require_none(
+    invalid: Bool[np.ndarray, " n"],
+    rule: str,
+    fault: str,
+    example: str = "",
+    remedy: str = "correct or drop those rows",
+) -> None:
     if invalid.any():
         row = int(invalid.argmax())
         require(
             False,
             rule,
             f"{int(invalid.sum()):,} {fault}, the first{example} in row {row} (counted from 0)",
-            "correct or drop those rows",
+            remedy,
         )
 
 

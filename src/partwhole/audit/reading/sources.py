@@ -1,4 +1,4 @@
-"""Sources of a table: a CSV or Parquet file, or a DataFrame."""
+"""Sources of a table: a CSV, JSON Lines or Parquet file, or a table of any library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+LINES = (".jsonl", ".ndjson")
+# As which row a table of several is from, among the columns that a source reads.
+OF_TABLE = -1
 # Size of a table's file, unpacked, of which memory holds several copies.
 MOST_BYTES = 1 << 29
 MOST_ROWS = 5_000_000
@@ -64,19 +68,103 @@ class Source:
         return self.first_line if self.lines == n_rows else None
 
 
-def open_source(table: Any) -> Source:
-    """Return a path or a DataFrame as a `Source`; raise for anything else."""
+def open_source(table: Any, role: str = "table") -> Source:
+    """Return a path, a table or a mapping of tables as a `Source`; raise for anything else."""
     if isinstance(table, str | Path) or hasattr(table, "__fspath__"):
         return _open_file(Path(table))
+    if isinstance(table, Mapping):
+        return _joined({str(name): open_source(part, str(name)) for name, part in table.items()})
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(table, pd.DataFrame):
+        return _open_frame(table, role)
+    try:
+        if hasattr(table, "__arrow_c_stream__"):
+            return _open_arrow(pa.table(table), role)
+        if hasattr(table, "to_pandas"):
+            return _open_frame(table.to_pandas(), role)
+    except pa.ArrowException as error:
+        raise InputError(
+            f"a table has plain columns; got {str(error)[:120]!r} from one of type "
+            f"{type(table).__name__}; turn it into a DataFrame"
+        ) from error
+    raise InputError(
+        "the table is a path, or a table of pandas, polars, Arrow or datasets; got one of type "
+        f"{type(table).__name__}; save it as CSV or Parquet, or turn it into a DataFrame"
+    )
+
+
+def _joined(sources: dict[str, Source]) -> Source:
+    """Return several tables as one, the rows of the first before those of the second."""
+    require(
+        len(sources) > 1,
+        "a mapping has a table for training and one or more for test",
+        f"{len(sources)}",
+        'pass {"train": ..., "test": ...}',
+    )
+    names = next(iter(sources.values())).columns
+
+    def read_part(part: str, coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
+        source = sources[part]
+        as_text = [str(name) for name in source.columns]
+        places: dict[int, int] = {}
+        for place in [*coded, *numeric]:
+            name = str(names[place])
+            require(
+                as_text.count(name) == 1,
+                "every table has each named column once",
+                f"{as_text.count(name)} columns {name!r} in {part!r}",
+                "rename the columns of one of them",
+            )
+            places[place] = as_text.index(name)
+        columns = source.read([places[j] for j in coded], [places[j] for j in numeric])
+        return {place: columns[where] for place, where in places.items()}
+
+    def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
+        parts = [read_part(part, coded, numeric) for part in sources]
+        if any(isinstance(columns[place], Texts) for columns in parts for place in numeric):
+            # A cell is not a number: as texts, it can be named.
+            parts = [read_part(part, [*coded, *numeric], ()) for part in sources]
+        joined = {place: _in_turn([columns[place] for columns in parts]) for place in parts[0]}
+        rows = [n_rows(next(iter(columns.values()))) for columns in parts]
+        joined[OF_TABLE] = Texts(np.repeat(np.arange(len(rows)), rows), tuple(sources))
+        return joined
+
+    files = " and ".join(source.name for source in sources.values())
+    remarks = [remark for source in sources.values() for remark in source.remarks]
+    remarks.append(f"Rows count through the tables in turn: {', '.join(sources)}.")
+    return Source(files, names, read, tuple(remarks))
+
+
+def n_rows(column: Column) -> int:
+    """Return the number of rows of a column."""
+    return len(column.codes if isinstance(column, Texts) else column)
+
+
+def _in_turn(columns: Sequence[Column]) -> Column:
+    """Return columns of several tables as one."""
+    if all(isinstance(column, Texts) for column in columns):
+        texts = list(dict.fromkeys(text for column in columns for text in column.texts))
+        place = {text: i for i, text in enumerate(texts)}
+        codes = []
+        for column in columns:
+            # The entry after the last is that of an empty cell, whose code is -1.
+            codes.append(np.array([*(place[text] for text in column.texts), -1])[column.codes])
+        return Texts(np.concatenate(codes), tuple(texts))
+    if all(isinstance(column, np.ndarray) for column in columns):
+        return np.concatenate(columns)
+    require(
+        not any(isinstance(column, Texts | np.ndarray) for column in columns),
+        "the tables of an audit are all text files, or none is",
+        "some of both",
+        "save them in one form",
+    )
     import pandas as pd
 
-    require(
-        isinstance(table, pd.DataFrame),
-        "the table is a path or a pandas DataFrame",
-        type(table).__name__,
-        "save it as CSV or Parquet, or turn it into a DataFrame",
-    )
-    return _open_frame(table, "table")
+    if all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+        return pd.Series(pd.api.types.union_categoricals(columns, ignore_order=True))
+    return pd.concat(columns, ignore_index=True)
 
 
 def existing_file(path: Path, role: str) -> Path:
@@ -96,15 +184,18 @@ def _open_file(path: Path) -> Source:
     kind = (suffixes[-2:-1] if zipped else suffixes[-1:]) or [""]
     existing_file(path, "the table")
     require(
-        kind[0] in DELIMITERS or (kind[0] == ".parquet" and not zipped),
-        "the table's name ends in .csv, .tsv, .csv.gz, .tsv.gz or .parquet",
+        kind[0] in DELIMITERS or kind[0] in LINES or (kind[0] == ".parquet" and not zipped),
+        "the table's name ends in .csv, .tsv, .jsonl (each also with .gz) or .parquet",
         repr(path.name),
         "save it in one of these forms",
     )
     if kind[0] == ".parquet":
         return _open_parquet(path)
     raw = _bounded(path, zipped)
-    source = _open_csv(raw, path.name, DELIMITERS[kind[0]])
+    if kind[0] in LINES:
+        source = _open_lines(raw, path.name)
+    else:
+        source = _open_csv(raw, path.name, DELIMITERS[kind[0]])
     # Lines of a compressed file cannot be cited.
     return replace(source, first_line=None) if zipped else source
 
@@ -152,13 +243,14 @@ def _require_few(limit: int, count: int, unit: str, name: str) -> None:
 
 
 def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
+    delimiter = _separator(raw, name, delimiter)
     header, skipped, is_bare = _header(raw, name, delimiter)
     require(header, "the table has a header", f"nothing in {name!r}", "check the file")
     require(
         len(header) > 1,
-        f"cells are separated by {'commas' if delimiter == ',' else 'tabs'}",
+        "cells are separated by commas, semicolons, tabs or bars",
         f"a single column, {header[0][:60]!r}, in {name!r}",
-        "save it with commas as .csv or with tabs as .tsv",
+        "save it with one of these",
     )
     _require_few(MOST_COLUMNS, len(header), "columns", name)
     require(
@@ -184,6 +276,13 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     lines = _line_ends(raw.rstrip(b"\r\n")) + 1 - skipped
     _require_few(MOST_ROWS, lines, "lines", name)
     return Source(name, tuple(header), read, remarks, skipped + 1, lines)
+
+
+def _separator(raw: bytes, name: str, usual: str) -> str:
+    """Return what separates the cells of a header: the usual, unless that leaves a single cell."""
+    candidates = (usual, *SEPARATORS)
+    separates = (mark for mark in candidates if len(_header(raw, name, mark)[0]) > 1)
+    return next(separates, usual)
 
 
 def _line_ends(raw: bytes) -> int:
@@ -278,7 +377,7 @@ def _arrow(
             raise InputError(
                 f"every row has as many cells as the header; got {row.actual_columns} for "
                 f"{row.expected_columns} in line {row.number} of {name!r}; correct the line, or "
-                f"quote cells that contain a {'comma' if delimiter == ',' else 'tab'}"
+                f"quote cells that contain a {SEPARATORS[delimiter]}"
             ) from error
         if "conversion error to double" in str(error):
             raise
@@ -345,6 +444,33 @@ def _open_parquet(path: Path) -> Source:
         return {place: frame[names[place]] for place in places}
 
     return Source(path.name, names, read)
+
+
+def _open_lines(raw: bytes, name: str) -> Source:
+    """Open a file of JSON Lines: an object in each line, with the columns as its names."""
+    import pyarrow as pa
+    from pyarrow import json
+
+    require(raw.strip(), "the table has rows", f"nothing in {name!r}", "check the file")
+    block = json.ReadOptions(block_size=max(len(raw), 1))
+    try:
+        table = json.read_json(pa.BufferReader(raw), read_options=block)
+    except pa.ArrowException as error:
+        raise InputError(
+            "a .jsonl file holds an object in each line, whose entries of one name have one type; "
+            f"got {str(error)[:120]!r} from {name!r}; check the file"
+        ) from error
+    _require_few(MOST_COLUMNS, table.num_columns, "columns", name)
+    _require_few(MOST_ROWS, table.num_rows, "rows", name)
+    lines = _line_ends(raw.rstrip(b"\r\n")) + 1
+    return replace(_open_arrow(table, name), first_line=1, lines=lines)
+
+
+def _open_arrow(table: pa.Table, name: str) -> Source:
+    def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
+        return {place: table.column(place).to_pandas() for place in [*coded, *numeric]}
+
+    return Source(name, tuple(table.column_names), read)
 
 
 def _open_frame(frame: pd.DataFrame, name: str) -> Source:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -89,6 +89,111 @@ class HoldOut:
     def in_words(self) -> str:
         """Return the rule in words."""
         return f"a random {self.share:.4g} of the {self.unit}, drawn with seed {self.seed}"
+
+
+def is_of_rows(split: Any) -> bool:
+    """Return whether a split is given for the rows themselves, and not by a column's name."""
+    is_array = isinstance(split, np.ndarray) or hasattr(split, "__array__")
+    is_pair = isinstance(split, tuple) and any(not isinstance(part, str) for part in split)
+    return is_array or isinstance(split, list) or is_pair or hasattr(split, "get_n_splits")
+
+
+def split_of_rows(
+    split: Any, n: int, train: Hashable, test: Hashable | Sequence[Hashable] | None
+) -> tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]:
+    """Return what `read_split` does, for a split that is given beside the table.
+
+    Parameters
+    ----------
+    split : bool array, array of entries, pair of index arrays, or splitter
+        A mask that marks training rows; each row's entry, as of a split column; the rows of
+        training and those of test; or an object with the methods `split` and `get_n_splits` of
+        scikit-learn's, that makes a single split.
+    n : int
+        Number of rows.
+    train, test
+        As in `read_table`, for entries.
+    """
+    if hasattr(split, "get_n_splits"):
+        split = list(split.split(np.zeros((n, 1))))
+    if isinstance(split, list) and split and isinstance(split[0], tuple):
+        require(
+            len(split) == 1,
+            "an audit has a single training set",
+            f"{len(split)} folds",
+            "audit each fold, with split=(train, test)",
+        )
+        split = split[0]
+    if isinstance(split, tuple):
+        return _of_indices(split, n)
+    entries = np.asarray(split)
+    require(
+        entries.shape == (n,),
+        "a split has an entry for each row of the table",
+        f"shape {entries.shape} for {n:,} rows",
+        "pass a mask of the rows, or two arrays of row numbers as a tuple",
+    )
+    if entries.dtype == bool:
+        require_defaults(train, test, "a mask, which marks training by True")
+        return _of_mask(entries)
+    import pandas as pd
+
+    return read_split(pd.Series(entries), "split", train, test)
+
+
+def _of_mask(
+    training: Bool[np.ndarray, " n"],
+) -> tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]:
+    require(
+        training.any() and not training.all(),
+        "a mask marks rows of training and leaves rows for test",
+        "one side alone",
+        "mark training rows by True",
+    )
+    return np.where(training, TRAIN, 1), ("train", "test"), ()
+
+
+def _of_indices(
+    split: tuple[Any, ...], n: int
+) -> tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]:
+    require(
+        len(split) == 2,
+        "row numbers are those of training and those of test",
+        f"{len(split)} arrays",
+        "pass (train, test)",
+    )
+    part = np.full(n, LEFT_OUT)
+    for place, side in enumerate(("training", "test")):
+        rows = np.asarray(split[place])
+        is_rows = rows.ndim == 1 and rows.size > 0 and np.issubdtype(rows.dtype, np.integer)
+        low, high = (int(rows.min()), int(rows.max())) if is_rows else (0, 0)
+        require(
+            is_rows and low >= 0 and high < n,
+            f"the rows of {side} are numbers from 0 to {n - 1}",
+            f"{low} to {high}" if is_rows else f"shape {rows.shape} of {rows.dtype}",
+            "pass an array of whole numbers",
+        )
+        named = part[rows] != LEFT_OUT
+        require(
+            not named.any(),
+            "a row is of training or of test",
+            f"row {int(rows[int(named.argmax())])} in both",
+            "take it out of one of them",
+        )
+        part[rows] = place
+    left_out = int(np.sum(part == LEFT_OUT))
+    remark = f"Left out: {left_out:,} of {n:,} rows, which the split does not name."
+    return part, ("train", "test"), (remark,) if left_out else ()
+
+
+def require_defaults(train: Hashable, test: Any, got: str) -> None:
+    """Refuse names of entries beside a split that has none."""
+    require(
+        train == "train" and test is None,
+        "train and test name entries of a split column",
+        got,
+        "leave them out, or name a column in split",
+    )
 
 
 def read_split(

@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole.audit.case import AuditTable
+from partwhole.audit.case import LEFT_OUT, AuditTable
 from partwhole.audit.reading.columns import (
+    COMPONENT_VALUES,
     Column,
     Texts,
+    filled,
     is_writable,
     listing,
     looks_missing,
+    missing_in,
     near,
     near_duplicates,
     numbered,
     quoted,
     require_whole,
+    with_missing_value,
 )
 from partwhole.audit.reading.measured import read_features, read_weights
-from partwhole.audit.reading.sources import Source, open_source
-from partwhole.audit.reading.splits import HoldOut, read_split
+from partwhole.audit.reading.sources import OF_TABLE, Source, n_rows, open_source
+from partwhole.audit.reading.splits import (
+    HoldOut,
+    is_of_rows,
+    read_split,
+    require_defaults,
+    split_of_rows,
+)
 from partwhole.audit.reading.targets import conflicts, read_target
 
 __all__ = ["HoldOut", "read_table"]
 
 TargetKind = Literal["auto", "numbers", "labels"]
 Duplicates = Literal["average", "refuse"]
+Missing = Literal["refuse", "drop", "value"]
 PART_NAMES = {
-    "component": "component values",
+    "component": COMPONENT_VALUES,
     "target": "target",
     "split": "entry of the split column",
     "weight": "weight",
@@ -51,7 +62,7 @@ def read_table(
     table: Any,
     components: Iterable[Hashable],
     target: Hashable | Sequence[Hashable],
-    split: Any,
+    split: Any = None,
     *,
     train: Hashable = "train",
     test: Hashable | Sequence[Hashable] | None = None,
@@ -59,26 +70,31 @@ def read_table(
     features: Any = None,
     target_kind: TargetKind = "auto",
     duplicates: Duplicates = "average",
+    missing: Missing = "refuse",
 ) -> AuditTable:
     """Read a table for an audit; row i of the result is row i of the table.
 
     Parameters
     ----------
-    table : path or pandas.DataFrame
-        A .csv, .tsv (or either with .gz) or .parquet file, or a table, which is not modified.
-        In a CSV file component values are text exactly as written: ``01`` and ``1`` differ and
-        ``NA`` is a value. Only an empty cell is missing; quotes around nothing are empty text.
-        A file has at most 512 MiB, unpacked, 5,000,000 rows and 10,000 columns.
-        Row i is line i + 2 of a file without blank lines and line breaks in cells.
+    table : path, table, or mapping of tables
+        A .csv, .tsv or .jsonl (or any of them with .gz) or .parquet file, or a table of pandas,
+        polars, Arrow or datasets, which is not modified. Or a mapping from the names of splits to
+        such tables, one for training and one for each test split. In a CSV file component values
+        are text exactly as written: ``01`` and ``1`` differ and ``NA`` is a value. Only an empty
+        cell is missing; quotes around nothing are empty text. A file has at most 512 MiB, unpacked,
+        5,000,000 rows and 10,000 columns. Row i is line i + 2 of a file without blank lines and
+        line breaks in cells.
     components : column names
         Two or more.
     target : column name, or several
         Several columns contain numbers.
-    split : column name or HoldOut
-        The column that says which rows are for training, or a rule that draws them.
+    split : column name, HoldOut, array, pair of arrays or splitter, optional
+        The column that says which rows are for training; a rule that draws them; a mask that marks
+        them, or an entry for each row; the row numbers of training and of test; or a splitter of
+        scikit-learn that makes a single split. Left out if there is a table for each split.
     train : hashable, keyword-only, default "train"
-        The entry that marks training rows, compared as text. In a column of booleans it is True
-        by default.
+        The entry that marks training rows, compared as text, or the name of its table. In a column
+        of booleans it is True by default.
     test : hashable or sequence, keyword-only, optional
         The entries that mark test splits; by default every entry except that of training, in
         order.
@@ -94,6 +110,9 @@ def read_table(
     duplicates : str, keyword-only, default "average"
         Treatment of combinations whose rows, within training or within one test split, have
         different targets: "average" them, or "refuse" the table.
+    missing : str, keyword-only, default "refuse"
+        Treatment of missing entries in the named columns: "refuse" the table, "drop" the rows, or
+        count them as a "value" of their component.
 
     Returns
     -------
@@ -121,17 +140,21 @@ def read_table(
     partwhole._checks.InputError: each named column is a column of the table; got 'color' for a
     component, columns are 'shape', 'colour', 'label', 'split'; did you mean 'colour'?
     """
+    require(
+        split is None or not isinstance(table, Mapping),
+        "several tables are the split",
+        f"another, {split!r}" if isinstance(split, str) else "another one",
+        "leave it out, or pass one table",
+    )
     parts = _parts(components, target, split, train, test, weights, features)
     source = open_source(table)
     columns = _read(source, parts)
     remarks = list(source.remarks)
+    kept = _without_missing(columns, missing, remarks)
     coded, values = _components(columns["component"], remarks)
-    if isinstance(split, HoldOut):
-        part, names = split.draw(coded, [len(v) for v in values]), ("train", "test")
-        remarks.append(f"The test split is {split.in_words()}.")
-    else:
-        part, names, new_remarks = read_split(*columns["split"][0], train, test)
-        remarks.extend(new_remarks)
+    part, names, new_remarks = _split(split, columns, coded, values, kept, train, test)
+    remarks.extend(new_remarks)
+    part = np.where(kept, part, LEFT_OUT)
     _require_two_values(columns["component"], coded[part >= 0], values)
     targets, label, labels, new_remarks = read_target(columns["target"], part >= 0, target_kind)
     remarks.extend(new_remarks)
@@ -154,6 +177,33 @@ def read_table(
     )
 
 
+def _split(
+    split: Any,
+    columns: dict[str, list[tuple[Column, Hashable]]],
+    coded: Int[np.ndarray, "n C"],
+    values: Sequence[Sequence[Hashable]],
+    kept: Bool[np.ndarray, " n"],
+    train: Hashable,
+    test: Any,
+) -> tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]:
+    """Return each row's part, the parts' names, and remarks."""
+    if columns["table"]:
+        return read_split(*columns["table"][0], train, test)
+    if isinstance(split, HoldOut):
+        part = np.full(len(coded), LEFT_OUT)
+        part[kept] = split.draw(coded[kept], [len(v) for v in values])
+        return part, ("train", "test"), (f"The test split is {split.in_words()}.",)
+    if columns["split"]:
+        return read_split(*columns["split"][0], train, test)
+    require(
+        split is not None,
+        "an audit needs a split",
+        "none",
+        "name a column, or pass a HoldOut, a mask, row numbers or two tables",
+    )
+    return split_of_rows(split, len(coded), train, test)
+
+
 def _parts(
     components: Any, target: Any, split: Any, train: Any, test: Any, weights: Any, features: Any
 ) -> dict[str, list[Hashable]]:
@@ -168,16 +218,12 @@ def _parts(
     targets = list(target) if isinstance(target, list | tuple) else [target]
     require(targets, "target names at least one column", "an empty list", "name a column")
     if isinstance(split, HoldOut):
-        require(
-            train == "train" and test is None,
-            "train and test name entries of a split column",
-            "a HoldOut rule, which has no entries",
-            "leave them out, or name a column in split",
-        )
+        require_defaults(train, test, "a HoldOut rule, which has no entries")
+    by_column = not (isinstance(split, HoldOut) or split is None or is_of_rows(split))
     parts = {
         "component": components,
         "target": targets,
-        "split": [] if isinstance(split, HoldOut) else [split],
+        "split": [split] if by_column else [],
         "weight": [] if weights is None else [weights],
         "feature": list(features) if isinstance(features, list | tuple) else [],
     }
@@ -228,13 +274,45 @@ def _read(
     by_part: dict[str, list[tuple[Column, Hashable]]] = {}
     for part, names in parts.items():
         by_part[part] = [(columns[place[name]], name) for name in map(str, names)]
-    column = by_part["component"][0][0]
-    n = len(column.codes if isinstance(column, Texts) else column)
+    by_part["table"] = [(columns[OF_TABLE], "table")] if OF_TABLE in columns else []
+    n = n_rows(by_part["component"][0][0])
     require(n > 0, "the table has rows", f"none below {len(as_text)} columns", "check the table")
-    for part, pairs in by_part.items():
-        for column, name in pairs:
-            require_whole(column, name, PART_NAMES[part])
     return by_part
+
+
+def _without_missing(
+    by_part: dict[str, list[tuple[Column, Hashable]]], missing: Missing, remarks: list[str]
+) -> Bool[np.ndarray, " n"]:
+    """Fill missing entries as asked, and return which rows are kept."""
+    n = n_rows(by_part["component"][0][0])
+    kept = np.ones(n, dtype=bool)
+    for part, pairs in by_part.items():
+        for place, (column, name) in enumerate(pairs):
+            if part == "table":
+                continue
+            absent = missing_in(column, name)
+            if missing == "drop" and not absent.all():
+                kept &= ~absent
+                pairs[place] = filled(column, absent), name
+            elif missing == "value" and part == "component" and not absent.all():
+                pairs[place] = with_missing_value(column, absent), name
+                if absent.any():
+                    remarks.append(
+                        f"{int(absent.sum()):,} missing entries of {name!r} count as a value."
+                    )
+            else:
+                require_whole(column, name, PART_NAMES[part])
+    require(
+        kept.any(),
+        "some row has no missing entry",
+        f"missing ones in each of {n:,} rows",
+        "leave out columns that are mostly empty",
+    )
+    if not kept.all():
+        remarks.append(
+            f"Left out: {n - int(kept.sum()):,} of {n:,} rows, which have missing entries."
+        )
+    return kept
 
 
 def _components(

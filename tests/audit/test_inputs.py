@@ -1,0 +1,354 @@
+"""Tables and splits as people have them: every form says what the plain CSV file says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.model_selection import GroupShuffleSplit, KFold, PredefinedSplit
+
+from partwhole._checks import InputError
+from partwhole.audit import HoldOut, audit_split
+from partwhole.audit.reading.table import read_table
+from partwhole.cli import main
+
+ROLES = (["shape", "colour"], "label")
+GRID = [(s, c) for s in range(4) for c in range(4) for _ in range(2)]
+FRAME = pd.DataFrame({
+    "shape": [f"s{s}" for s, _ in GRID],
+    "colour": [f"c{c}" for _, c in GRID],
+    "label": ["low" if s + c < 3 else "high" for s, c in GRID],
+    "split": ["train" if 0 in (s, c) or s == c else "test" for s, c in GRID],
+})  # fmt: skip
+SEEN = (FRAME["split"] == "train").to_numpy()
+
+
+class Capsule:
+    """A table of a library that gives its columns by the Arrow interface alone."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+class Convertible:
+    """A table that turns into a DataFrame."""
+
+    def to_pandas(self):
+        return FRAME
+
+
+def as_lines(frame):
+    return "".join(json.dumps(row) + "\n" for row in frame.to_dict("records"))
+
+
+def written(folder, name, text):
+    path = folder / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def alike(one, other):
+    """Require two tables to be one, but for their names and remarks."""
+    np.testing.assert_array_equal(one.components, other.components)
+    np.testing.assert_array_equal(one.targets, other.targets)
+    np.testing.assert_array_equal(one.split, other.split)
+    assert one.split_names == other.split_names
+    assert [list(map(str, v)) for v in one.values] == [list(map(str, v)) for v in other.values]
+
+
+PLAIN = read_table(FRAME, *ROLES, "split")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_cells_have_any_of_four_separators(tmp_path, name, mark):
+    path = written(tmp_path, name, FRAME.to_csv(index=False, sep=mark))
+    alike(read_table(path, *ROLES, "split"), PLAIN)
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.ndjson", "t.jsonl.gz"])
+def test_lines_of_json(tmp_path, name):
+    path = written(tmp_path, name, as_lines(FRAME))
+    table = read_table(path, *ROLES, "split")
+    alike(table, PLAIN)
+    assert table.first_line == (None if name.endswith(".gz") else 1)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.Table.from_pandas(FRAME),
+        pa.Table.from_pandas(FRAME).to_reader(),
+        Capsule(pa.Table.from_pandas(FRAME)),
+        Convertible(),
+    ],
+    ids=["table", "reader", "capsule", "convertible"],
+)
+def test_tables_of_other_libraries(table):
+    alike(read_table(table, *ROLES, "split"), PLAIN)
+
+
+def in_two(frame=FRAME):
+    return {name: frame[frame["split"] == name].drop(columns="split") for name in ("train", "test")}
+
+
+@pytest.mark.parametrize("form", ["frames", "files", "marks", "lines", "arrow"])
+def test_a_table_for_each_split(tmp_path, form):
+    parts = in_two()
+    tables = {
+        "frames": lambda: parts,
+        "files": lambda: {
+            name: written(tmp_path, f"{name}.csv", part.to_csv(index=False))
+            for name, part in parts.items()
+        },
+        "marks": lambda: {
+            name: written(
+                tmp_path, f"{name}.csv",
+                part[part.columns[:: 1 if name == "train" else -1]].to_csv(
+                    index=False, sep="," if name == "train" else ";"
+                ),
+            )
+            for name, part in parts.items()
+        },
+        "lines": lambda: {
+            name: written(tmp_path, f"{name}.jsonl", as_lines(part)) for name, part in parts.items()
+        },
+        "arrow": lambda: {name: pa.Table.from_pandas(part) for name, part in parts.items()},
+    }[form]()  # fmt: skip
+    table = read_table(tables, *ROLES)
+    order = np.concatenate([np.flatnonzero(SEEN), np.flatnonzero(~SEEN)])
+    alike(table, read_table(FRAME.iloc[order], *ROLES, "split"))
+    assert "Rows count through the tables in turn: train, test." in table.remarks
+
+
+def test_a_table_for_each_of_several_test_splits():
+    parts = in_two()
+    halves = {"easy": parts["test"].iloc[:6], "hard": parts["test"].iloc[6:]}
+    table = read_table({"seen": parts["train"], **halves}, *ROLES, train="seen")
+    assert table.split_names == ("seen", "easy", "hard")
+    alone = read_table({"seen": parts["train"], **halves}, *ROLES, train="seen", test="hard")
+    assert alone.split_names == ("seen", "hard")
+    assert np.sum(alone.split == -1) == 6
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        SEEN,
+        SEEN.tolist(),
+        pd.Series(SEEN, index=range(100, 132)),
+        FRAME["split"],
+        FRAME["split"].to_numpy(),
+        (np.flatnonzero(SEEN), np.flatnonzero(~SEEN)),
+        [(np.flatnonzero(SEEN), np.flatnonzero(~SEEN))],
+        PredefinedSplit(np.where(SEEN, -1, 0)),
+    ],
+    ids=["mask", "list", "series", "entries", "array", "rows", "fold", "splitter"],
+)
+def test_a_split_beside_the_table(split):
+    alike(read_table(FRAME.drop(columns="split"), *ROLES, split), PLAIN)
+
+
+def test_rows_that_a_split_does_not_name_are_left_out():
+    table = read_table(FRAME, *ROLES, (np.flatnonzero(SEEN), np.flatnonzero(~SEEN)[:4]))
+    assert np.sum(table.split == 1) == 4
+    assert any(remark.startswith("Left out: 8 of 32 rows") for remark in table.remarks)
+
+
+def test_a_splitter_of_one_split_draws_it():
+    splitter = GroupShuffleSplit(1, random_state=0)
+
+    class Grouped:
+        def get_n_splits(self):
+            return 1
+
+        def split(self, rows):
+            return splitter.split(rows, groups=np.arange(len(rows)) // 2)
+
+    table = read_table(FRAME, *ROLES, Grouped())
+    train, test = next(splitter.split(FRAME, groups=np.arange(32) // 2))
+    np.testing.assert_array_equal(np.flatnonzero(table.split == 0), np.sort(train))
+    np.testing.assert_array_equal(np.flatnonzero(table.split == 1), np.sort(test))
+
+
+HOLES = FRAME.astype(object)
+HOLES.loc[[3, 20], "colour"] = None
+HOLES.loc[7, "label"] = None
+
+
+@pytest.mark.parametrize("form", ["csv", "frame", "jsonl", "categories"])
+def test_rows_with_missing_entries_are_dropped(tmp_path, form):
+    table = {
+        "csv": lambda: written(tmp_path, "t.csv", HOLES.to_csv(index=False)),
+        "frame": lambda: HOLES,
+        "jsonl": lambda: written(tmp_path, "t.jsonl", as_lines(HOLES)),
+        "categories": lambda: HOLES.astype("category"),
+    }[form]()
+    given = read_table(table, *ROLES, "split", missing="drop")
+    kept = np.setdiff1d(np.arange(32), [3, 7, 20])
+    whole = read_table(FRAME.iloc[kept], *ROLES, "split")
+    np.testing.assert_array_equal(given.split[kept], whole.split)
+    np.testing.assert_array_equal(given.components[kept], whole.components)
+    np.testing.assert_array_equal(given.targets[kept], whole.targets)
+    assert given.split[[3, 7, 20]].tolist() == [-1, -1, -1]
+    assert "Left out: 3 of 32 rows, which have missing entries." in given.remarks
+
+
+def test_numbers_with_missing_entries_are_dropped(tmp_path):
+    numbers = FRAME.assign(label=np.arange(32.0), weight=np.linspace(1.0, 2.0, 32))
+    numbers.loc[5, "label"] = np.nan
+    numbers.loc[9, "weight"] = np.nan
+    for table in (numbers, written(tmp_path, "t.csv", numbers.to_csv(index=False))):
+        given = read_table(table, *ROLES, "split", weights="weight", missing="drop")
+        assert given.split[[5, 9]].tolist() == [-1, -1]
+        assert np.isfinite(given.targets).all()
+    report = audit_split(numbers, *ROLES, "split", weights="weight", missing="drop", add=0)
+    rows = numbers.drop(index=[5, 9])
+    other = audit_split(rows, *ROLES, "split", weights="weight", add=0)
+    assert report.determined == other.determined
+    points = [one.evidence[0].prediction.points[-1].outputs for one in (report, other)]
+    np.testing.assert_allclose(points[0], points[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["csv", "frame", "categories"])
+def test_a_missing_component_is_a_value(tmp_path, form):
+    holes = HOLES.drop(index=7).reset_index(drop=True)
+    table = {
+        "csv": lambda: written(tmp_path, "t.csv", holes.to_csv(index=False)),
+        "frame": lambda: holes,
+        "categories": lambda: holes.astype("category"),
+    }[form]()
+    given = read_table(table, *ROLES, "split", missing="value")
+    assert "(missing)" in given.values[1]
+    place = given.values[1].index("(missing)")
+    assert np.flatnonzero(given.components[:, 1] == place).tolist() == [3, 19]
+    assert "2 missing entries of 'colour' count as a value." in given.remarks
+    named = holes.assign(colour=holes["colour"].replace("c0", "(missing)"))
+    assert "((missing))" in read_table(named, *ROLES, "split", missing="value").values[1]
+
+
+def test_a_rule_holds_out_of_the_rows_that_are_kept():
+    given = read_table(HOLES, *ROLES, HoldOut("rows", share=0.5), missing="drop")
+    assert np.sum(given.split == 1) == round(0.5 * 29)
+
+
+def test_the_command_takes_a_file_for_each_split(tmp_path, capsys):
+    parts = in_two()
+    paths = [
+        str(written(tmp_path, f"{name}.csv", part.to_csv(index=False)))
+        for name, part in parts.items()
+    ]
+    roles = ["--components", "shape", "colour", "--target", "label", "--add", "0"]
+    assert audit_split(parts, *ROLES, add=0).verdict == "supported"
+    main(["audit", "--train", paths[0], "--test", paths[1], *roles])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.startswith("Supported")
+    assert "train.csv and test.csv: 32 rows" in printed
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", "--train", paths[0], *roles])
+    assert ended.value.code == 2
+    assert "or one in --train and others in --test" in capsys.readouterr().err
+
+
+REFUSED = {
+    "no split": (
+        lambda: read_table(FRAME, *ROLES),
+        "an audit needs a split; got none; name a column, or pass a HoldOut, a mask, row numbers "
+        "or two tables",
+    ),
+    "one table": (
+        lambda: read_table({"train": FRAME}, *ROLES),
+        'a mapping has a table for training and one or more for test; got 1; pass {"train": ..., '
+        '"test": ...}',
+    ),
+    "two splits": (
+        lambda: read_table(in_two(), *ROLES, "split"),
+        "several tables are the split; got another, 'split'; leave it out, or pass one table",
+    ),
+    "another column": (
+        lambda: read_table({**in_two(), "test": FRAME.drop(columns="colour")}, *ROLES),
+        "every table has each named column once; got 0 columns 'colour' in 'test'; rename the "
+        "columns of one of them",
+    ),
+    "folds": (
+        lambda: read_table(FRAME, *ROLES, KFold(4)),
+        "an audit has a single training set; got 4 folds; audit each fold, with "
+        "split=(train, test)",
+    ),
+    "a short mask": (
+        lambda: read_table(FRAME, *ROLES, SEEN[:5]),
+        "a split has an entry for each row of the table; got shape (5,) for 32 rows; pass a mask "
+        "of the rows, or two arrays of row numbers as a tuple",
+    ),
+    "all training": (
+        lambda: read_table(FRAME, *ROLES, np.ones(32, dtype=bool)),
+        "a mask marks rows of training and leaves rows for test; got one side alone; mark training "
+        "rows by True",
+    ),
+    "names of a mask": (
+        lambda: read_table(FRAME, *ROLES, SEEN, train="seen"),
+        "train and test name entries of a split column; got a mask, which marks training by True; "
+        "leave them out, or name a column in split",
+    ),
+    "three arrays": (
+        lambda: read_table(FRAME, *ROLES, (np.arange(3), np.arange(3), np.arange(3))),
+        "row numbers are those of training and those of test; got 3 arrays; pass (train, test)",
+    ),
+    "rows beyond": (
+        lambda: read_table(FRAME, *ROLES, (np.arange(3), np.array([40]))),
+        "the rows of test are numbers from 0 to 31; got 40 to 40; pass an array of whole numbers",
+    ),
+    "rows of text": (
+        lambda: read_table(FRAME, *ROLES, (np.array([0.5]), np.array([4]))),
+        "the rows of training are numbers from 0 to 31; got shape (1,) of float64; pass an array "
+        "of whole numbers",
+    ),
+    "a row twice": (
+        lambda: read_table(FRAME, *ROLES, (np.arange(3), np.arange(2, 5))),
+        "a row is of training or of test; got row 2 in both; take it out of one of them",
+    ),
+    "nothing left": (
+        lambda: read_table(
+            FRAME.assign(shape=[None if i % 2 else "a" for i in range(32)],
+                         colour=["b" if i % 2 else None for i in range(32)]),
+            *ROLES, "split", missing="drop",
+        ),
+        "some row has no missing entry; got missing ones in each of 32 rows; leave out columns "
+        "that are mostly empty",
+    ),
+    "a mixture": (
+        lambda: read_table(FRAME, *ROLES, "split", missing="guess"),
+        "missing is \"refuse\", \"drop\" or \"value\"; got 'guess'; choose one of them",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_are_one_sentence(name):
+    call, sentence = REFUSED[name]
+    with pytest.raises(InputError) as error:
+        call()
+    assert str(error.value) == sentence
+
+
+def test_files_that_are_no_tables(tmp_path):
+    path = written(tmp_path, "t.jsonl", '{"shape": "a"}\n{"shape": 3}\n')
+    with pytest.raises(InputError, match=r"an object in each line, whose entries .*; check the"):
+        read_table(path, *ROLES, "split")
+    path = written(tmp_path, "e.jsonl", "\n")
+    with pytest.raises(InputError, match=r"the table has rows; got nothing in 'e.jsonl'"):
+        read_table(path, *ROLES, "split")
+    parts = in_two()
+    mixed = {
+        "train": written(tmp_path, "train.csv", parts["train"].to_csv(index=False)),
+        "test": parts["test"],
+    }
+    with pytest.raises(InputError, match="are all text files, or none is; got some of both"):
+        read_table(mixed, *ROLES)
