@@ -121,5 +121,5 @@ def test_the_example_is_a_configuration_and_that_of_the_help(tmp_path):
 
 
 def test_options_are_those_of_the_command():
-    files = {"config", "json", "html", "sarif", "junit", "rules"}
+    files = {"config", "output", "json", "html", "sarif", "junit", "rules"}
     assert set(OPTIONS) == set(signature(command).parameters) - files

@@ -197,6 +197,23 @@ class AuditReport:
 
         return _written(to_junit(self), path)
 
+    def rows_to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each row of the test splits.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Number of the row, split and component values; ``status``, which is "seen" (the
+            combination is one of training), "determined", "not determined" or "undecided"; ``why``
+            a row is not determined; the training row that would ``help`` most directly; and the
+            prediction at the reference point.
+        """
+        import pandas as pd
+
+        from partwhole.audit.outputs.rows import rows_to_frame
+
+        return pd.concat(map(rows_to_frame, self.evidence), ignore_index=True)
+
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each finding.
 

@@ -62,6 +62,7 @@ def audit(
     config: Annotated[
         Path | None, arg(metavar="PATH", help=CONFIG, help_behavior_hint=NONE)
     ] = None,
+    output: File = None,
     json: File = None,
     html: File = None,
     sarif: File = None,
@@ -99,6 +100,7 @@ def audit(
         duplicates: How to treat a combination whose rows differ in their target.
         missing: Refuse missing entries, drop their rows, or count them as a value.
         add: Largest number of combinations to recommend for training, in about 10 seconds.
+        output: Write each test row as CSV: determined or not, why, and what would help.
         json: Write the report as JSON.
         html: Write the report as a page.
         sarif: Write the findings as SARIF 2.1.0, for build servers.
@@ -147,7 +149,9 @@ def audit(
         "both",
         "leave out --features or --feature-columns",
     )
-    outputs = {"--json": json, "--html": html, "--sarif": sarif, "--junit": junit}
+    outputs = {
+        "--output": output, "--json": json, "--html": html, "--sarif": sarif, "--junit": junit,
+    }  # fmt: skip
     named = {f"the table {name!r}": path for name, path in tables.items()}
     others = {"--features": features, "--kernel": kernel, "--config": config}
     inputs = (named or {"the table": table}) | others
@@ -222,6 +226,7 @@ def _write(report: AuditReport, files: dict[str, Path]) -> None:
     from partwhole.audit.outputs.files import write_all
 
     forms = {
+        "--output": lambda: report.rows_to_frame().to_csv(index=False, float_format="%.6g"),
         "--json": report.to_json,
         "--html": report.to_html,
         "--sarif": report.to_sarif,

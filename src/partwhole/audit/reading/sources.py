@@ -6,8 +6,8 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ import numpy as np
 
 from partwhole._checks import InputError, require
 from partwhole.audit.reading.columns import Column, Texts
+from partwhole.audit.reading.joined import joined
+from partwhole.audit.reading.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 LINES = (".jsonl", ".ndjson")
-# As which row a table of several is from, among the columns that a source reads.
-OF_TABLE = -1
 # Size of a table's file, unpacked, of which memory holds several copies.
 MOST_BYTES = 1 << 29
 MOST_ROWS = 5_000_000
@@ -34,46 +34,12 @@ BATCH = 1 << 13
 SMALLER = "audit a part of it, or give a DataFrame"
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Table of which only the header has been read.
-
-    Parameters
-    ----------
-    name : str
-    columns : tuple
-        The names of all columns.
-    read : callable
-        Function of the indices of columns to be read as they are, and of columns to be read as
-        numbers, that returns the columns by index.
-    remarks : tuple of str
-    first_line : int or None
-        The first line of a text file below its header.
-    lines : int
-        The number of lines from there on.
-    """
-
-    name: str
-    columns: tuple[Hashable, ...]
-    read: Callable[[Sequence[int], Sequence[int]], dict[int, Column]]
-    remarks: tuple[str, ...] = ()
-    first_line: int | None = None
-    lines: int = 0
-
-    def line_of_first(self, n_rows: int) -> int | None:
-        """Return the line of row 0, None unless each of the rows is one line.
-
-        With blank lines or line breaks in cells there are more lines than rows.
-        """
-        return self.first_line if self.lines == n_rows else None
-
-
 def open_source(table: Any, role: str = "table") -> Source:
     """Return a path, a table or a mapping of tables as a `Source`; raise for anything else."""
     if isinstance(table, str | Path) or hasattr(table, "__fspath__"):
         return _open_file(Path(table))
     if isinstance(table, Mapping):
-        return _joined({str(name): open_source(part, str(name)) for name, part in table.items()})
+        return joined({str(name): open_source(part, str(name)) for name, part in table.items()})
     import pandas as pd
     import pyarrow as pa
 
@@ -83,7 +49,7 @@ def open_source(table: Any, role: str = "table") -> Source:
         if hasattr(table, "__arrow_c_stream__"):
             return _open_arrow(pa.table(table), role)
         if hasattr(table, "to_pandas"):
-            return _open_frame(table.to_pandas(), role)
+            return _open_frame(_with_names(table), role)
     except pa.ArrowException as error:
         raise InputError(
             f"a table has plain columns; got {str(error)[:120]!r} from one of type "
@@ -95,76 +61,16 @@ def open_source(table: Any, role: str = "table") -> Source:
     )
 
 
-def _joined(sources: dict[str, Source]) -> Source:
-    """Return several tables as one, the rows of the first before those of the second."""
-    require(
-        len(sources) > 1,
-        "a mapping has a table for training and one or more for test",
-        f"{len(sources)}",
-        'pass {"train": ..., "test": ...}',
-    )
-    names = next(iter(sources.values())).columns
-
-    def read_part(part: str, coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
-        source = sources[part]
-        as_text = [str(name) for name in source.columns]
-        places: dict[int, int] = {}
-        for place in [*coded, *numeric]:
-            name = str(names[place])
-            require(
-                as_text.count(name) == 1,
-                "every table has each named column once",
-                f"{as_text.count(name)} columns {name!r} in {part!r}",
-                "rename the columns of one of them",
-            )
-            places[place] = as_text.index(name)
-        columns = source.read([places[j] for j in coded], [places[j] for j in numeric])
-        return {place: columns[where] for place, where in places.items()}
-
-    def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
-        parts = [read_part(part, coded, numeric) for part in sources]
-        if any(isinstance(columns[place], Texts) for columns in parts for place in numeric):
-            # A cell is not a number: as texts, it can be named.
-            parts = [read_part(part, [*coded, *numeric], ()) for part in sources]
-        joined = {place: _in_turn([columns[place] for columns in parts]) for place in parts[0]}
-        rows = [n_rows(next(iter(columns.values()))) for columns in parts]
-        joined[OF_TABLE] = Texts(np.repeat(np.arange(len(rows)), rows), tuple(sources))
-        return joined
-
-    files = " and ".join(source.name for source in sources.values())
-    remarks = [remark for source in sources.values() for remark in source.remarks]
-    remarks.append(f"Rows count through the tables in turn: {', '.join(sources)}.")
-    return Source(files, names, read, tuple(remarks))
-
-
-def n_rows(column: Column) -> int:
-    """Return the number of rows of a column."""
-    return len(column.codes if isinstance(column, Texts) else column)
-
-
-def _in_turn(columns: Sequence[Column]) -> Column:
-    """Return columns of several tables as one."""
-    if all(isinstance(column, Texts) for column in columns):
-        texts = list(dict.fromkeys(text for column in columns for text in column.texts))
-        place = {text: i for i, text in enumerate(texts)}
-        codes = []
-        for column in columns:
-            # The entry after the last is that of an empty cell, whose code is -1.
-            codes.append(np.array([*(place[text] for text in column.texts), -1])[column.codes])
-        return Texts(np.concatenate(codes), tuple(texts))
-    if all(isinstance(column, np.ndarray) for column in columns):
-        return np.concatenate(columns)
-    require(
-        not any(isinstance(column, Texts | np.ndarray) for column in columns),
-        "the tables of an audit are all text files, or none is",
-        "some of both",
-        "save them in one form",
-    )
+def _with_names(table: Any) -> pd.DataFrame:
+    """Return a dataset as a DataFrame, with the names of its labels in the place of numbers."""
     import pandas as pd
 
-    if all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
-        return pd.Series(pd.api.types.union_categoricals(columns, ignore_order=True))
-    return pd.concat(columns, ignore_index=True)
+    frame = table.to_pandas()
+    for column, kind in (getattr(table, "features", None) or {}).items():
+        if names := getattr(kind, "names", None):
+            codes = frame[column].fillna(-1).to_numpy(dtype=int)
+            frame[column] = pd.Categorical.from_codes(codes, names)
+    return frame
 
 
 def existing_file(path: Path, role: str) -> Path:

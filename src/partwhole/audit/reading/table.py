@@ -28,8 +28,10 @@ from partwhole.audit.reading.columns import (
     require_whole,
     with_missing_value,
 )
+from partwhole.audit.reading.joined import OF_TABLE
 from partwhole.audit.reading.measured import read_features, read_weights
-from partwhole.audit.reading.sources import OF_TABLE, Source, n_rows, open_source
+from partwhole.audit.reading.source import Source, n_rows
+from partwhole.audit.reading.sources import open_source
 from partwhole.audit.reading.splits import (
     HoldOut,
     is_of_rows,

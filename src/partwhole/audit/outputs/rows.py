@@ -1,0 +1,94 @@
+"""Every test row: whether training determines it, why not, and what would help."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partwhole.audit.case import Case
+from partwhole.audit.evidence import Evidence
+from partwhole.audit.wording import conjunction
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEEN, DETERMINED, NOT_DETERMINED, UNDECIDED = "seen", "determined", "not determined", "undecided"
+
+
+def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
+    """Return a row for each test row of a split.
+
+    Parameters
+    ----------
+    evidence : Evidence
+
+    Returns
+    -------
+    pandas.DataFrame
+        The row's number in the table, its split and values; ``status`` ("seen" in training,
+        "determined", "not determined" or "undecided"); ``why`` a row is not determined, and the
+        training row that would ``help`` most directly; and the predictions of `Evidence.to_frame`.
+    """
+    import pandas as pd
+
+    case = evidence.case
+    test = np.flatnonzero(case.table.split == case.split)
+    combinations = case.row_combination[test]
+    place = np.full(len(case.weights), -1)
+    place[case.held_out] = np.arange(len(case.held_out))
+    held_out = place[combinations]
+    # Names may repeat: a component may be called "row".
+    columns: list[tuple[str, object]] = [("row", test), ("split", [case.name] * len(test))]
+    for name, values, column in zip(
+        case.task.names, case.task.values, case.task.components[combinations].T, strict=True
+    ):
+        columns.append((name, [values[value] for value in column]))
+    status, why, helps = _reasons(evidence)
+    for name, entries in (("status", status), ("why", why), ("help", helps)):
+        beyond = SEEN if name == "status" else ""
+        columns.append((name, [entries[i] if i >= 0 else beyond for i in held_out]))
+    predicted = evidence.to_frame()
+    n_values = len(case.task.names)
+    for name, column in list(predicted.items())[n_values:]:
+        if str(name).startswith(("prediction", "predicted label")):
+            columns.append((str(name), [column.iloc[i] if i >= 0 else None for i in held_out]))
+    frame = pd.DataFrame(dict(enumerate(column for _, column in columns)))
+    return frame.set_axis([name for name, _ in columns], axis=1)
+
+
+def _reasons(evidence: Evidence) -> tuple[list[str], list[str], list[str]]:
+    """Return the status of each held-out combination, why it is not determined, and what helps."""
+    case, determination = evidence.case, evidence.determination
+    n = len(case.held_out)
+    if determination is None:
+        return [UNDECIDED] * n, [""] * n, [""] * n
+    status = np.where(
+        determination.undecided,
+        UNDECIDED,
+        np.where(determination.determined, DETERMINED, NOT_DETERMINED),
+    ).tolist()
+    lacking = _lacking(case)
+    why, helps = [""] * n, [""] * n
+    for i, word in enumerate(status):
+        if word != NOT_DETERMINED:
+            continue
+        why[i] = "the training rows leave it open"
+        helps[i] = f"a training row {case.in_words(int(case.held_out[i]))}"
+        if lacking[i]:
+            why[i] = f"no training row has {lacking[i]}"
+            helps[i] = f"a training row with {lacking[i]}"
+    return status, why, helps
+
+
+def _lacking(case: Case) -> list[str]:
+    """Return the smallest conjunction of each held-out combination that training lacks, if any."""
+    task = case.task
+    held_out, lacking = task.test_components, [""] * task.n_test
+    sets = conjunction_sets(task.n_components, case.order)[1:]
+    design = ConjunctionDesign.seen(task.train_components, sets, task.n_values).at(held_out)
+    for chosen, index in zip(sets, design.index, strict=True):
+        for i in np.flatnonzero(index < 0):
+            lacking[i] = lacking[i] or conjunction(case, chosen, held_out[i, list(chosen)].tolist())
+    return lacking
