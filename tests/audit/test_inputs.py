@@ -352,3 +352,73 @@ def test_files_that_are_no_tables(tmp_path):
     }
     with pytest.raises(InputError, match="are all text files, or none is; got some of both"):
         read_table(mixed, *ROLES)
+
+
+AGES = pd.DataFrame({
+    "age": [20, 21, 22, 30, 31, 31, 44, 50, 60, 61, 70, 80],
+    "sex": list("mfmfmfmfmfmf"),
+    "pay": np.arange(12.0) % 5,
+    "split": ["train"] * 9 + ["test"] * 3,
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["csv", "frame"])
+def test_numbers_in_bins(tmp_path, form):
+    path = written(tmp_path, "t.csv", AGES.to_csv(index=False))
+    table = path if form == "csv" else AGES
+    given = read_table(table, ["age", "sex"], "pay", "split", bins={"age": 3})
+    assert given.values[0] == ("20 to 30", "31 to 50", "60 to 80")
+    assert np.bincount(given.components[:, 0]).tolist() == [4, 4, 4]
+    assert "The numbers of 'age' are in 3 bins." in given.remarks
+    expected = pd.qcut(AGES["age"], 3, labels=False)
+    np.testing.assert_array_equal(given.components[:, 0], expected)
+
+
+def test_equal_numbers_share_a_bin():
+    frame = AGES.assign(age=[1] * 8 + [2, 3, 4, 5])
+    given = read_table(frame, ["age", "sex"], "pay", "split", bins={"age": 4})
+    assert given.values[0] == ("1", "2", "3 to 5")
+
+
+@pytest.mark.parametrize("missing", ["drop", "value"])
+def test_bins_leave_missing_numbers_missing(missing):
+    frame = AGES.assign(age=AGES["age"].astype(float).where(AGES.index != 4))
+    given = read_table(frame, ["age", "sex"], "pay", "split", bins={"age": 2}, missing=missing)
+    if missing == "drop":
+        assert given.split[4] == -1
+        assert given.values[0] == ("20 to 44", "50 to 80") or len(given.values[0]) == 2
+    else:
+        assert given.values[0][given.components[4, 0]] == "(missing)"
+
+
+@pytest.mark.parametrize(
+    ("bins", "sentence"),
+    [
+        ({"agee": 3}, "bins are of components; got 'agee', components are 'age', 'sex'; did you"),
+        ({"age": 1}, "the number of bins is a whole number from 2 to 1,000; got 1 for 'age'; pass"),
+        ({"age": True}, "bins['age'] is a whole number; got True; pass one whole number"),
+        ({"sex": 3}, "every component in bins is a real number; got 'm' in 'sex', row 0"),
+    ],
+)
+def test_bins_that_are_none(bins, sentence):
+    with pytest.raises(InputError) as error:
+        read_table(AGES, ["age", "sex"], "pay", "split", bins=bins)
+    assert str(error.value).startswith(sentence)
+
+
+def test_bins_of_the_command(tmp_path, capsys):
+    path = written(tmp_path, "t.csv", AGES.to_csv(index=False))
+    roles = ["--components", "age", "sex", "--target", "pay", "--split", "split", "--add", "0"]
+    main(["audit", str(path), *roles, "--bins", "age=3"])
+    assert "age (3)" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", str(path), *roles, "--bins", "age"])
+    assert ended.value.code == 2
+    assert "bins are a component and a number, such as age=10; got 'age'" in capsys.readouterr().err
+
+
+def test_a_component_may_be_the_target():
+    report = audit_split(FRAME, ["shape", "colour"], "shape", "split", add=0)
+    assert report.verdict == "supported"
+    assert report.determined == 1.0
+    assert report.table.labels == ("s0", "s1", "s2", "s3")

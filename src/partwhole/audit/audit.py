@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import comb
 from pathlib import Path
@@ -63,6 +63,7 @@ def audit_split(
     target_kind: TargetKind = "auto",
     duplicates: Duplicates = "average",
     missing: Missing = "refuse",
+    bins: Mapping[Hashable, int] | None = None,
     add: Index = 5,
     settings: Settings | None = None,
     time_limit: NonNegative = 10.0,
@@ -84,7 +85,7 @@ def audit_split(
     components : sequence of column names
         Two or more.
     target : column name, or several
-        Numbers or labels.
+        Numbers or labels. A component may be the target too.
     split : column name, HoldOut, array, pair of arrays or splitter, optional
         The column that says which rows are for training; a rule that draws them; a mask that marks
         them, or an entry for each row; the row numbers of training and of test; or a splitter of
@@ -110,6 +111,8 @@ def audit_split(
     missing : {"refuse", "drop", "value"}, keyword-only, default "refuse"
         Treatment of missing entries: refuse the table, drop the rows, or count them as a value of
         their component.
+    bins : mapping from column name to int, keyword-only, optional
+        Components that are numbers, and how many bins of about equal counts to put them in.
     add : int, keyword-only, default 5
         Largest number of combinations recommended for addition to training; 0 for none. The
         search ends after about 2 seconds for one test split and 10 seconds for all of them.
@@ -173,6 +176,7 @@ def audit_split(
         target_kind=target_kind,
         duplicates=duplicates,
         missing=missing,
+        bins=bins,
     )
     order = default_order(audited.n_components) if order is None else order
     _check_order(order, audited.n_components)

@@ -46,6 +46,7 @@ OPTIONS = (
     "target_kind",
     "duplicates",
     "missing",
+    "bins",
     "add",
     "time_limit",
 )

@@ -58,6 +58,7 @@ def audit(
     target_kind: Literal["auto", "numbers", "labels"] = "auto",
     duplicates: Literal["average", "refuse"] = "average",
     missing: Literal["refuse", "drop", "value"] = "refuse",
+    bins: Annotated[tuple[str, ...], arg(metavar="NAME=COUNT ...", help_behavior_hint=NONE)] = (),
     add: int = 5,
     config: Annotated[
         Path | None, arg(metavar="PATH", help=CONFIG, help_behavior_hint=NONE)
@@ -99,6 +100,7 @@ def audit(
         target_kind: Whether the target is numbers or labels; auto takes text as labels.
         duplicates: How to treat a combination whose rows differ in their target.
         missing: Refuse missing entries, drop their rows, or count them as a value.
+        bins: Components that are numbers, in so many bins of about equal counts: age=10.
         add: Largest number of combinations to recommend for training, in about 10 seconds.
         output: Write each test row as CSV: determined or not, why, and what would help.
         json: Write the report as JSON.
@@ -174,6 +176,7 @@ def audit(
             target_kind=target_kind,
             duplicates=duplicates,
             missing=missing,
+            bins=_bins(bins),
             add=add,
             settings=settings,
             time_limit=time_limit,
@@ -198,6 +201,17 @@ def _checked(outputs: dict[str, Path | None], inputs: dict[str, Path | None]) ->
         list(files.items()), [(name, path) for name, path in inputs.items() if path is not None]
     )
     return files
+
+
+def _bins(entries: tuple[str, ...]) -> dict[str, int]:
+    """Return the number of bins of each component."""
+    bins = {}
+    for entry in entries:
+        name, _, count = entry.rpartition("=")
+        rule = "bins are a component and a number, such as age=10"
+        require(name and count.isdecimal(), rule, repr(entry), "write NAME=COUNT")
+        bins[name] = int(count)
+    return bins
 
 
 def _hold_out(unit: Literal["rows", "combinations"], share: float, seed: int) -> HoldOut:

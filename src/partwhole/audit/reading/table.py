@@ -12,6 +12,7 @@ from jaxtyping import Bool, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole.audit.case import LEFT_OUT, AuditTable
+from partwhole.audit.reading.bins import binned
 from partwhole.audit.reading.columns import (
     COMPONENT_VALUES,
     Column,
@@ -73,6 +74,7 @@ def read_table(
     target_kind: TargetKind = "auto",
     duplicates: Duplicates = "average",
     missing: Missing = "refuse",
+    bins: Mapping[Hashable, int] | None = None,
 ) -> AuditTable:
     """Read a table for an audit; row i of the result is row i of the table.
 
@@ -89,7 +91,7 @@ def read_table(
     components : column names
         Two or more.
     target : column name, or several
-        Several columns contain numbers.
+        Several columns contain numbers. A component may be the target too.
     split : column name, HoldOut, array, pair of arrays or splitter, optional
         The column that says which rows are for training; a rule that draws them; a mask that marks
         them, or an entry for each row; the row numbers of training and of test; or a splitter of
@@ -115,6 +117,8 @@ def read_table(
     missing : str, keyword-only, default "refuse"
         Treatment of missing entries in the named columns: "refuse" the table, "drop" the rows, or
         count them as a "value" of their component.
+    bins : mapping from column name to int, keyword-only, optional
+        Components that are numbers, and how many bins of about equal counts to put them in.
 
     Returns
     -------
@@ -152,6 +156,7 @@ def read_table(
     source = open_source(table)
     columns = _read(source, parts)
     remarks = list(source.remarks)
+    binned(columns["component"], bins or {}, remarks)
     kept = _without_missing(columns, missing, remarks)
     coded, values = _components(columns["component"], remarks)
     part, names, new_remarks = _split(split, columns, coded, values, kept, train, test)
@@ -233,7 +238,9 @@ def _parts(
     for part, names in parts.items():
         for name in names:
             played.setdefault(str(name), []).append(part)
-    twice = next((name for name, roles in played.items() if len(roles) > 1), "")
+    # A target may be one of the components, as where an attribute is asked for.
+    apart = {name: roles for name, roles in played.items() if roles != ["component", "target"]}
+    twice = next((name for name, roles in apart.items() if len(roles) > 1), "")
     require(
         not twice,
         "each column has one role",
