@@ -335,7 +335,7 @@ def test_text_is_narrow_and_prints_no_codes():
 
 
 def test_text_says_how_many_findings_it_leaves_out():
-    lines = [f"n{i} x l{i} test" for i in range(30)]
+    lines = [f"n{i} x l{i} t{i}" for i in range(30)]
     frame = rows("a x l train", "b x m train", "a y l train", *lines)
     report = audit_split(frame, COLUMNS, "target", "split", add=0)
     assert sum(one.rule == "unseen-label" for one in report.findings) == 30

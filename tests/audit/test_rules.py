@@ -124,6 +124,20 @@ def test_labels_that_training_lacks_are_found_one_by_one():
     )
 
 
+def test_many_unseen_labels_are_one_finding():
+    for many in (MOST_UNSEEN, MOST_UNSEEN + 1):
+        lines = [f"{'ab'[i % 2]} w{i} l{i} test" for i in range(many)]
+        told = found(audit(rows("a x yes train", "b x no train", *lines)), "unseen-label")
+        assert len(told) == (many if many == MOST_UNSEEN else 1)
+    assert told[0].subject == "target"
+    assert told[0].rows.tolist() == list(range(2, 2 + MOST_UNSEEN + 1))
+    assert told[0].message == (
+        "6 labels occur in held-out combinations but in no training row, such as 'l0', 'l1', 'l2'. "
+        "No learner can predict them in the 6 rows of test that have them. Add training rows with "
+        "these labels, or remove their rows from the test split."
+    )
+
+
 def test_many_unseen_values_of_a_component_are_one_finding():
     grid = [f"a v{i} 1 train" for i in range(3)] + [f"b v{i} 2 train" for i in range(3)]
     for many in (MOST_UNSEEN, MOST_UNSEEN + 1):

@@ -72,7 +72,22 @@ def unseen_labels(case: Case) -> Iterator[Finding]:
         return
     rows = case.rows_of(case.held_out)
     training_labels = np.unique(table.label[table.split == TRAIN])
-    for i in np.setdiff1d(table.label[rows], training_labels):
+    unseen = np.setdiff1d(table.label[rows], training_labels)
+    if len(unseen) > MOST_UNSEEN:
+        unseen_rows = rows[np.isin(table.label[rows], unseen)]
+        examples = [f"'{printable(table.labels[i])}'" for i in unseen[:N_EXAMPLES]]
+        yield finding_of(
+            "unseen-label",
+            case,
+            f"{len(unseen):,} labels occur in held-out combinations but in no training row, such "
+            f"as {', '.join(examples)}. No learner can predict them in the "
+            f"{count(len(unseen_rows), 'row')} of {printable(case.name)} that have them. Add "
+            "training rows with these labels, or remove their rows from the test split.",
+            unseen_rows,
+            printable(table.target[0]),
+        )
+        return
+    for i in unseen:
         label_rows = rows[table.label[rows] == i]
         n_combinations = len(np.unique(case.row_combination[label_rows]))
         label = printable(table.labels[i])
