@@ -422,3 +422,23 @@ def test_a_component_may_be_the_target():
     assert report.verdict == "supported"
     assert report.determined == 1.0
     assert report.table.labels == ("s0", "s1", "s2", "s3")
+
+
+def test_many_numbers_as_values_are_pointed_out():
+    frame = pd.DataFrame({
+        "age": np.repeat(np.arange(18, 40), 2), "sex": ["m", "f"] * 22, "pay": np.arange(44.0),
+        "split": ["train"] * 40 + ["test"] * 4,
+    })  # fmt: skip
+    remark = (
+        "age has 22 numbers as values, which have nothing in common; if they are quantities, bins "
+        "put them in groups (--bins age=10)."
+    )
+    assert remark in read_table(frame, ["age", "sex"], "pay", "split").remarks
+    for other in (
+        read_table(frame, ["age", "sex"], "pay", "split", bins={"age": 4}),
+        read_table(frame[frame["age"] > 30], ["age", "sex"], "pay", "split"),
+        read_table(
+            frame.assign(age="a" + frame["age"].astype(str)), ["age", "sex"], "pay", "split"
+        ),
+    ):
+        assert remark not in other.remarks

@@ -17,6 +17,7 @@ from partwhole.audit.reading.columns import (
     COMPONENT_VALUES,
     Column,
     Texts,
+    as_number,
     filled,
     is_writable,
     listing,
@@ -342,6 +343,11 @@ def _components(
         if odd:
             remarks.append(
                 f"In {name!r} the text {listing(odd)} is a value; only an empty cell is missing."
+            )
+        if len(values) > MOST_NAMED and all(as_number(str(v)) is not None for v in values):
+            remarks.append(
+                f"{name} has {len(values):,} numbers as values, which have nothing in common; if "
+                f"they are quantities, bins put them in groups (--bins {name}=10)."
             )
         if len(codes) > MOST_NAMED and np.sum(np.bincount(codes) == 1) >= OWN_VALUE * len(codes):
             remarks.append(
