@@ -124,7 +124,7 @@ def test_the_point_of_reference_is_computed_first_and_the_rest_as_time_allows(mo
         now[0] += 1.0
         return now[0]
 
-    monkeypatch.setattr("partwhole.limits.order_sweep.monotonic", clock)
+    monkeypatch.setattr("partwhole.limits.order_sweep.process_time", clock)
     prediction = predict(case, deadline=7.5)
     # Each look is a second later: kernels begin at 1, 3 and 5, and one more would end at 8.
     assert [point.label for point in prediction.points] == ["depth 1", "depth 2", "depth 3"]
@@ -226,3 +226,30 @@ def test_many_outputs_take_one_factor_for_each_kernel(monkeypatch):
     forecast = report.evidence[0].prediction
     assert len(calls) == len(forecast.points) == len(prediction.FEWER_DEPTHS)
     assert forecast.unsolved == ()
+
+
+def test_a_machine_that_is_busy_with_something_else_changes_nothing(monkeypatch):
+    """An hour passes at each look at the clock on the wall; only the processor's own time counts.
+
+    The null functions are found by conjugate gradients, as those of more conjunctions are.
+    """
+    monkeypatch.setattr("partwhole.limits.proofs.determination.DENSE_COLUMNS", 100)
+    rng = np.random.default_rng(3)
+    components = np.unique(rng.integers(0, 13, (2600, 4)), axis=0)
+    frame = pd.DataFrame(components, columns=list("abcd"))
+    frame["y"] = components.sum(axis=1) + components[:, 0] * components[:, 1] / 10.0
+    frame["split"] = np.where(rng.random(len(frame)) < 0.1, "test", "train")
+    options = {"components": list("abcd"), "target": "y", "split": "split", "add": 0}
+    calm = audit_split(frame, **options)
+    clock = iter(3600.0 * np.arange(1e6))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("partwhole.audit.audit.monotonic", lambda: float(next(clock)))
+    busy = audit_split(frame, **options)
+    assert calm.evidence[0].determination.method == "probes"
+    for report in (calm, busy):
+        assert not report.evidence[0].determination.undecided.any()
+        assert report.evidence[0].prediction.unsolved == ()
+    assert busy.determined == calm.determined
+    assert busy.solvable is calm.solvable
+    assert [one.message for one in busy.findings] == [one.message for one in calm.findings]

@@ -101,7 +101,7 @@ def test_one_iteration_decides_nothing(monkeypatch, iterate, kind, solvable):
 def test_counted_work_binds_where_the_clock_stands_still(monkeypatch, iterate, kind, solvable):
     task, ask = of_kind(kind, solvable)
     for name in ("_budget", "solvability"):
-        monkeypatch.setattr(PROOFS[name], "monotonic", lambda: 0.0)
+        monkeypatch.setattr(PROOFS[name], "process_time", lambda: 0.0)
     assert solvability(task, kind=ask, max_order=1).solvable is solvable
     # 300 multiplications.
     assert solvability(task, kind=ask, max_order=1, time_limit=1e-6).solvable is None
@@ -112,7 +112,7 @@ def test_counted_work_binds_where_the_clock_stands_still(monkeypatch, iterate, k
 def test_the_clock_ends_what_counts_do_not(monkeypatch, iterate, kind, solvable):
     task, ask = of_kind(kind, solvable)
     clock = iter(range(0, 10**9, 3600))
-    monkeypatch.setattr(PROOFS["_budget"], "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(PROOFS["_budget"], "process_time", lambda: float(next(clock)))
     assert solvability(task, kind=ask, max_order=1).solvable is None
 
 
@@ -129,7 +129,7 @@ def test_the_same_work_is_done_at_any_speed(monkeypatch, iterate, work):
             clock[0] += tick
             return clock[0]
 
-        monkeypatch.setattr(PROOFS["_budget"], "monotonic", look)
+        monkeypatch.setattr(PROOFS["_budget"], "process_time", look)
         repeated = solvability(task, kind=ask, max_order=1, time_limit=limit)
         assert repeated.solvable is plain.solvable
 
@@ -185,7 +185,7 @@ def test_a_part_is_charged_to_the_whole():
 
 
 def test_the_clock_leaves_determination_undecided(monkeypatch):
-    monkeypatch.setattr(PROOFS["null_functions"], "monotonic", lambda: 1.0)
+    monkeypatch.setattr(PROOFS["null_functions"], "process_time", lambda: 1.0)
     task = tasks.dispersed_addition(seed=1)
     (determined,) = determinations([task], max_order=1, method="probes", deadline=0.0)
     assert determined.undecided.all()

@@ -107,7 +107,8 @@ def audit(
         html: Write the report as a page.
         sarif: Write the findings as SARIF 2.1.0, for build servers.
         junit: Write the rules as JUnit test cases, for build servers.
-        time_limit: Seconds a test split after which solvability is left undecided.
+        time_limit: Seconds of processor time for each test split; what is not decided then is left
+            undecided, and said.
         rules: Print the rules with their thresholds, without an audit.
     """
     from partwhole.audit import Settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from time import monotonic
+from time import process_time
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -119,7 +119,7 @@ def additions(
     >>> found.determined, [(step.values, step.determined) for step in found.steps]
     (0.0, [((0, 2), 1.0)])
     """
-    start = monotonic()
+    start = process_time()
     require(add >= 0, "add is a number of combinations, 0 or more", add, "leave it out for 5")
     task = case.task
     order = min(case.order, task.n_components - 1)
@@ -131,7 +131,7 @@ def additions(
             "Training determines every held-out combination. Further gains of an addition are not "
             f"computed for {n_columns:,} conjunctions (more than {MOST_COLUMNS:,})."
         )
-        empty = (float("nan"), 0, of, 0, monotonic() - start, (remark,))
+        empty = (float("nan"), 0, of, 0, process_time() - start, (remark,))
         return Additions((), float(determination.share), *empty)
     search = _Search.of(
         case, determination, kernel, rows, start + time_limit, shared or TrainingInverse()
@@ -162,7 +162,7 @@ def additions(
         len(rows),
         of,
         search.evaluations,
-        monotonic() - start,
+        process_time() - start,
         tuple(search.remarks),
     )
 
@@ -266,7 +266,7 @@ class _Search:
             return "Every held-out combination has been added"
         if self.support is None and self.coarse is None:
             return "There are no conjunctions to support"
-        if self.evaluations and monotonic() + self.lost * self.seconds > self.deadline:
+        if self.evaluations and process_time() + self.lost * self.seconds > self.deadline:
             return "The time limit was reached"
         return ""
 
@@ -289,7 +289,7 @@ class _Search:
 
     def step(self, left: int) -> int:
         """Choose a candidate, add it and return its index; `left` additions remain."""
-        until = monotonic() + (self.deadline - monotonic()) / left
+        until = process_time() + (self.deadline - process_time()) / left
         if self.lost:
             self._renew()
         group_of = _parallel(self.probes)
@@ -331,7 +331,7 @@ class _Search:
             groups = list(dict.fromkeys(group[by_error].tolist()))
         best, equal = -np.inf, np.zeros(len(tied), dtype=bool)
         for count, label in enumerate(groups):
-            if count == MOST_GROUPS or (count and monotonic() > until):
+            if count == MOST_GROUPS or (count and process_time() > until):
                 n = int(np.sum(np.isin(group, groups[:count])))
                 self.compared.append(f"{n:,} of {len(tied):,}")
                 break

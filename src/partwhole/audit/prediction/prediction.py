@@ -77,7 +77,7 @@ def predict(
     structure : float, keyword-only, default NaN
         Share of the variance of the features' similarity that overlap explains; passed on.
     deadline : float, keyword-only, default infinity
-        In seconds of `time.monotonic`; limits the computation if training has more than 1,500
+        In seconds of `time.process_time`; limits the computation if training has more than 1,500
         conjunctions or the number of outputs reduces the steps. The reference point is computed
         first.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import process_time
 
 from partwhole._types import Real
 
@@ -24,7 +24,7 @@ class Budget:
     work : float
         Number of operations that may still be done.
     deadline : float, default infinity
-        Latest time, by `time.monotonic`.
+        Latest time, by `time.process_time`.
     whole : Budget, optional
         The budget of which this is a part; it is charged too.
 
@@ -43,17 +43,17 @@ class Budget:
     @classmethod
     def of(cls, seconds: Real, deadline: Real = float("inf")) -> Budget:
         """Return the budget of a number of seconds from now, or up to an earlier deadline."""
-        return cls(RATE * float(seconds), min(monotonic() + float(seconds), float(deadline)))
+        return cls(RATE * float(seconds), min(process_time() + float(seconds), float(deadline)))
 
     @property
     def over(self) -> bool:
         """Return whether the budget is spent."""
-        return self.work <= 0 or monotonic() > self.deadline
+        return self.work <= 0 or process_time() > self.deadline
 
     @property
     def seconds(self) -> float:
         """Return the seconds left on the clock, at least 0."""
-        return max(0.0, self.deadline - monotonic())
+        return max(0.0, self.deadline - process_time())
 
     def spend(self, work: Real) -> None:
         """Subtract work that was done, or is about to be done."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from time import monotonic
+from time import process_time
 
 import numpy as np
 from jaxtyping import Int
@@ -150,7 +150,7 @@ def _least_weight(
     task: Task, order: int, row: Int[np.ndarray, " C"]
 ) -> tuple[tuple[tuple[int, ...], tuple[int, ...], float], ...] | None:
     """Return the terms of the null function of least total weight; None if it is too large."""
-    deadline = monotonic() + PROGRAM_SECONDS
+    deadline = process_time() + PROGRAM_SECONDS
     sets = conjunction_sets(task.n_components, order)
     train = task.components[distinct(task, np.flatnonzero(task.is_train))[1]]
     design = ConjunctionDesign.seen(train, sets, task.n_values)
@@ -184,14 +184,14 @@ def _solve_lazily(
 
     n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
     active = np.argsort(-shared, kind="stable")[:ROWS_AT_ONCE]
-    while monotonic() < deadline:
+    while process_time() < deadline:
         rows = sparse.vstack([phi[active], at_row])
         program = linprog(
             np.ones(2 * p),
             A_eq=sparse.hstack([rows, -rows]).tocsr(),
             b_eq=np.append(np.zeros(len(active)), 1.0),
             method="highs",
-            options={"time_limit": max(0.01, deadline - monotonic())},
+            options={"time_limit": max(0.01, deadline - process_time())},
         )
         if program.status != 0:
             return None

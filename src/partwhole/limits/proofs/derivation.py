@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
+from time import process_time
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -134,13 +134,13 @@ def _box_equation(
     task: Task, dictionary: Dictionary, train: np.ndarray, order: int, row: Int[np.ndarray, " C"]
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the seen corners of a box that has this row as its remaining corner."""
-    deadline = monotonic() + SECONDS
+    deadline = process_time() + SECONDS
     components = task.components[train]
     differs = components != row
     # The row itself comes last, after the training rows that the dictionary contains.
     everything = np.concatenate([components, row[None, :]])
     for groups in box_groups(task.n_components, order):
-        if monotonic() > deadline:
+        if process_time() > deadline:
             return None
         rest = [c for c in range(task.n_components) if not any(c in group for group in groups)]
         alive = ~differs[:, rest].any(axis=1)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
+from time import process_time
 from typing import Literal
 
 import numpy as np
@@ -246,7 +246,7 @@ def determinations(
     max_order, n_probes, seed, method
         As in `determination`.
     deadline : float, keyword-only, default infinity
-        Time at which conjugate gradients stop, by `time.monotonic`.
+        Time at which conjugate gradients stop, by `time.process_time`.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def determinations(
         As in `determination`.
     """
     require(len(tasks) > 0, "tasks are one or more", "none", "pass [task]")
-    start = monotonic()
+    start = process_time()
     task = tasks[0]
     order = min(max_order, task.n_components)
     is_graph = task.n_components == 2 and order == 1
@@ -292,7 +292,7 @@ def determinations(
     else:
         coefficients, left = projected(design, sizes, m, rng, deadline)
     functions = NullFunctions(design, coefficients, sizes, seed)
-    seconds = monotonic() - start
+    seconds = process_time() - start
     return [
         _determination(member, order, functions, basis, left, method, seconds) for member in tasks
     ]
@@ -308,7 +308,7 @@ def _determination(
     seconds: float,
 ) -> Determination:
     """Return the verdicts from null functions whose values on training are up to `left`."""
-    start = monotonic()
+    start = process_time()
     probes, length, unseen = functions(task.test_components)
     determined = vanishing(probes, length) & ~unseen
     probes[determined] = 0.0
@@ -331,7 +331,7 @@ def _determination(
         method,
         free,
         functions,
-        seconds + monotonic() - start,
+        seconds + process_time() - start,
         remarks,
     )
 

@@ -7,7 +7,7 @@ an eigendecomposition, or by projection with conjugate gradients.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import monotonic
+from time import process_time
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
@@ -171,7 +171,7 @@ def projected(
     most 1e-12 unless the steps were used up. Steps are counted, not timed, so that the answer does
     not depend on the load of the machine: at most 5,000 for each vector, and at most 2e10
     multiplications for all vectors together (1,000 steps for 2,000,000 indicators). The deadline,
-    by `time.monotonic`, stops even slower computations.
+    by `time.process_time`, stops even slower computations.
     """
     n, p = design.shape
     scale = 1.0 / np.sqrt(sizes)
@@ -190,7 +190,7 @@ def projected(
         for _ in range(steps):
             if float(np.linalg.norm(value)) <= CG_TOLERANCE * unit or square == 0:
                 break
-            if monotonic() > deadline:
+            if process_time() > deadline:
                 break
             image = phi @ direction
             length = square / float(image @ image)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from time import monotonic
+from time import process_time
 from typing import Literal
 
 import numpy as np
@@ -210,7 +210,8 @@ def solvability(
         Largest share of the held-out variance, 0..1, that may stay unexplained if numeric
         targets are to count as solvable.
     deadline : float, keyword-only, default infinity
-        Time at which to stop, by `time.monotonic`; it does not change the number of steps allowed.
+        Time at which to stop, by `time.process_time`; it does not change the number of steps
+        allowed.
 
     Returns
     -------
@@ -236,7 +237,7 @@ def solvability(
     Not solvable: f(A, B) + f(C, D) - f(A, D) - f(C, B) is 0 for every sum of seen conjunctions,
     but the targets give 4; so these weighted margins add up to 0 and can't all be positive.
     """
-    start = monotonic()
+    start = process_time()
     if kind != "regression" and are_classes(task.targets) and task.targets.min() == 0.0:
         task = replace(task, targets=2.0 * task.targets - 1.0)
     if kind == "auto":
@@ -284,7 +285,7 @@ def solvability(
         best.rank,
         r_squared,
         certificate,
-        monotonic() - start,
+        process_time() - start,
         tolerated,
         remarks,
     )
