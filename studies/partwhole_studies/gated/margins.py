@@ -7,9 +7,8 @@ import xarray as xr
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from partwhole import Training, solve
+from partwhole import Training, limits, solve
 from partwhole.features import HalfspaceGates
-from partwhole.limits import Limit
 from partwhole.limits.costs import ChainNorm
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.networks.paths import path_weights
@@ -86,7 +85,7 @@ def cell(config: Config) -> Arrays:
 
 def _chains(
     sample: tuple[np.ndarray, np.ndarray], followed: tuple[GatedNetwork, ...],
-    networks: tuple[GatedNetwork, ...], gates: HalfspaceGates, group: Limit,
+    networks: tuple[GatedNetwork, ...], gates: HalfspaceGates, group: limits.Limit,
 ) -> Arrays:  # fmt: skip
     """Return units and costs of chains at margin 1: of the flow, and of the limits near it."""
     (inputs, labels), cost = sample, ChainNorm(3)

@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole import solve
-from partwhole.features import OverlapKernel
-from partwhole.features.overlap import OverlapKernels
+from partwhole.features.overlap import OverlapKernel, OverlapKernels
 from partwhole.limits import shortcut_margin
 from partwhole.limits.shortcut import shortcut_boundary
 from partwhole.study import Arrays, Cells, Config, key, layout, series
