@@ -276,8 +276,10 @@ def _learned(
 def _theories(theory: Theory, runs: int) -> list[object]:
     """Return a theory for each run."""
     is_table = isinstance(theory, np.ndarray) and theory.ndim == 2
-    is_list = isinstance(theory, Sequence) and any(
-        isinstance(entry, (Limit, Salience, OverlapKernel)) for entry in theory
+    # An entry of `Limits` may be solved anew whenever it is looked at.
+    is_list = isinstance(theory, Limits) or (
+        isinstance(theory, (list, tuple))
+        and any(isinstance(entry, (Limit, Salience, OverlapKernel)) for entry in theory)
     )
     entries: list[object] = list(theory) if is_table or is_list else [theory]  # type: ignore[arg-type]
     require(

@@ -57,13 +57,17 @@ def test_a_conjunction_that_training_lacks(order):
     assert set(frame["help"]) == {"a training row with first = a, second = c"}
 
 
-def test_the_row_that_helps_does():
-    """With the named row in training, the row is determined."""
+def test_a_row_that_joins_the_parts_determines_the_other():
     train, target = ["ac", "ad", "bc", "ef"], "af"
     frame = audited(train, [target], number).rows_to_frame()
     assert frame["help"][0] == "a training row (a, f)"
-    other = audited([*train, "be"[0] + "f"], [target], number).rows_to_frame()
-    assert other["status"][0] == "determined"  # b joins both parts, as (a, f) itself would
+    other = audited([*train, "bf"], [target], number).rows_to_frame()
+    assert other["status"][0] == "determined"
+
+
+def test_a_split_that_holds_nothing_out():
+    frame = audited(["ac", "ad", "bc", "ef"], ["ac"], number).rows_to_frame()
+    assert list(frame["status"]) == ["seen"]
 
 
 def test_labels_and_several_splits():

@@ -344,7 +344,7 @@ def test_chains_of_two_layers_have_the_group_norm():
 
 @pytest.mark.parametrize("blocks", [SINGLE, PAIRS, UNEVEN], ids=["single", "pairs", "uneven"])
 @pytest.mark.parametrize("targets", [CLASSES, LABELS], ids=["classes", "labels"])
-def test_deep_chains_end_at_a_point_that_no_small_change_improves(blocks, targets):
+def test_deep_chains_end_at_a_stationary_point(blocks, targets):
     limit = solve(
         (DenseDesign(X, blocks), targets), cost=ChainNorm(3), fit="margin", intercept="none"
     )
@@ -355,7 +355,7 @@ def test_deep_chains_end_at_a_point_that_no_small_change_improves(blocks, target
     margins = limit.problem.targets * limit.predictions if targets is LABELS else None
     if margins is not None:
         assert margins.min() > 1.0 - 1e-9
-    # From its own coefficients the rounds go nowhere.
+    # From its own coefficients the rounds never rise; they may leave a saddle.
     again = solve(
         (DenseDesign(X, blocks), targets), cost=ChainNorm(3), fit="margin", intercept="none",
         start=limit.coefficients,

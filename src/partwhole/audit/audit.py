@@ -193,7 +193,7 @@ def audit_split(
         measured = measure(audited, order, overlap)
         cases = [audited.case(i, order) for i in range(1, n_splits + 1)]
         tested = [case for case in cases if len(case.held_out)]
-        # Time of this processor, which does not depend on what else the machine does.
+        # Processor time, which does not depend on what else the machine does.
         begin, whole = process_time(), len(tested) * float(time_limit)
         step("Computing what training determines")
         determined = (

@@ -71,9 +71,7 @@ def equalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
         at_zero = cost.dual(design, np.zeros(n))
         level = _level(problem, at_zero.gradient)
         if level is not None:
-            prices = None if at_zero.bounds is None else 0.0 * at_zero.bounds.room
-            cheapest = cost.primal(design, np.zeros(n), prices)
-            return certified(problem, cheapest, level, np.zeros(n), 0)
+            return certified(problem, _cheapest(problem, at_zero), level, np.zeros(n), 0)
         bound, border = None, Border(problem.columns, problem.penalty)
         row_rounding, precision = 0.0, EPS
         solution = _dual_solution(design, targets, cost, slack, border, max_steps, tolerance)
@@ -144,8 +142,7 @@ def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
     at_zero = cost.dual(design, np.zeros(n))
     border = Border(problem.columns, problem.penalty)
     constraints = fit.one_sided(targets)
-    zero_prices = None if at_zero.bounds is None else 0.0 * at_zero.bounds.room
-    cheapest = cost.primal(design, np.zeros(n), zero_prices)
+    cheapest = _cheapest(problem, at_zero)
     level = _level(problem, at_zero.gradient)
     if level is not None:
         return certified(problem, cheapest, level, np.zeros(n), 0)
@@ -212,6 +209,12 @@ def inequalities(problem: Problem, max_steps: int, tolerance: float) -> Limit:
         return limit
     proved = separated(problem)
     return limit if proved is None else replace(proved, steps=limit.steps)
+
+
+def _cheapest(problem: Problem, at_zero: DualTerm) -> np.ndarray:
+    """Return the coefficients of multipliers of 0, the cheapest of all."""
+    prices = None if at_zero.bounds is None else 0.0 * at_zero.bounds.room
+    return problem.convex_cost.primal(problem.design, np.zeros(len(problem.targets)), prices)
 
 
 def _level(problem: Problem, outputs: np.ndarray) -> np.ndarray | float | None:

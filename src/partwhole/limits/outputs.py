@@ -1,7 +1,7 @@
 r"""Several outputs: one problem for each, or one problem in rows that compare them.
 
 Outputs are problems of their own where the cost has no term between them. A cost of weights that
-outputs share sees the coefficients of all outputs as one vector or matrix (`_shared`). Classes,
+outputs share sees the coefficients of all outputs as one vector or matrix (`_Merged`). Classes,
 one-hot targets of 0 and 1, are compared: cross-entropy of a softmax ends at
 
 .. math:: \min R(C) \quad\text{such that}\quad f_{y_i}(x_i) - f_j(x_i) \ge 1

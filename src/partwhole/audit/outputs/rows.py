@@ -8,7 +8,7 @@ import numpy as np
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence
-from partwhole.audit.wording import conjunction
+from partwhole.audit.wording import combination, conjunction
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _reasons(evidence: Evidence) -> tuple[list[str], list[str], list[str]]:
         if word != NOT_DETERMINED:
             continue
         why[i] = "the training rows leave it open"
-        helps[i] = f"a training row {case.in_words(int(case.held_out[i]))}"
+        helps[i] = f"a training row {combination(case, int(case.held_out[i]))}"
         if lacking[i]:
             why[i] = f"no training row has {lacking[i]}"
             helps[i] = f"a training row with {lacking[i]}"

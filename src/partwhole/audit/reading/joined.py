@@ -76,6 +76,8 @@ def _in_turn(columns: Sequence[Column]) -> Column:
     )
     import pandas as pd
 
-    if all(isinstance(column.dtype, pd.CategoricalDtype) for column in columns):
+    kinds = [column.dtype for column in columns]
+    categories = [kind.categories for kind in kinds if isinstance(kind, pd.CategoricalDtype)]
+    if len(categories) == len(kinds) and len({of.dtype for of in categories}) == 1:
         return pd.Series(pd.api.types.union_categoricals(columns, ignore_order=True))
     return pd.concat(columns, ignore_index=True)

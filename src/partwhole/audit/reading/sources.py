@@ -39,6 +39,9 @@ def open_source(table: Any, role: str = "table") -> Source:
     if isinstance(table, str | Path) or hasattr(table, "__fspath__"):
         return _open_file(Path(table))
     if isinstance(table, Mapping):
+        names = [str(name) for name in table]
+        rule = "each table of a mapping has a name of its own"
+        require(len({*names}) == len(names), rule, f"{names}", "rename one of them")
         return joined({str(name): open_source(part, str(name)) for name, part in table.items()})
     import pandas as pd
     import pyarrow as pa

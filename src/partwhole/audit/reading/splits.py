@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from partwhole._checks import require
+from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._types import ProperFraction, Seed
 from partwhole.audit.case import LEFT_OUT, TRAIN
@@ -115,7 +115,13 @@ def split_of_rows(
         As in `read_table`, for entries.
     """
     if hasattr(split, "get_n_splits"):
-        split = list(split.split(np.zeros((n, 1))))
+        try:
+            split = list(split.split(np.zeros((n, 1))))
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"a splitter splits rows by their number alone; got {str(error)[:120]!r}; pass its "
+                "split=(train, test)"
+            ) from error
     if isinstance(split, list) and split and isinstance(split[0], tuple):
         require(
             len(split) == 1,
@@ -126,7 +132,7 @@ def split_of_rows(
         split = split[0]
     if isinstance(split, tuple):
         return _of_indices(split, n)
-    entries = np.asarray(split)
+    entries = _array(split)
     require(
         entries.shape == (n,),
         "a split has an entry for each row of the table",
@@ -139,6 +145,14 @@ def split_of_rows(
     import pandas as pd
 
     return read_split(pd.Series(entries), "split", train, test)
+
+
+def _array(entries: Any) -> np.ndarray:
+    """Return entries as an array, which is empty where they have no shape."""
+    try:
+        return np.asarray(entries)
+    except ValueError:
+        return np.zeros((0, 0))
 
 
 def _of_mask(
@@ -164,7 +178,7 @@ def _of_indices(
     )
     part = np.full(n, LEFT_OUT)
     for place, side in enumerate(("training", "test")):
-        rows = np.asarray(split[place])
+        rows = _array(split[place])
         is_rows = rows.ndim == 1 and rows.size > 0 and np.issubdtype(rows.dtype, np.integer)
         low, high = (int(rows.min()), int(rows.max())) if is_rows else (0, 0)
         require(
