@@ -17,7 +17,7 @@ import numpy as np
 
 from partwhole import solve
 from partwhole.audit.additions.search import additions
-from partwhole.audit.case import AuditTable, Case, default_order
+from partwhole.audit.case import AuditTable, Case
 from partwhole.features.conjunctions import conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.proofs.determination import determination
@@ -36,7 +36,7 @@ def problem(seed: int) -> tuple[Case, np.ndarray, np.ndarray]:
         if np.prod(n_values) <= MOST_GRID:
             break
     grid = np.stack(np.unravel_index(np.arange(np.prod(n_values)), n_values), axis=1)
-    order = default_order(n_components)
+    order = min(2, n_components - 1)
     targets = np.zeros(len(grid))
     for chosen in conjunction_sets(n_components, int(rng.choice([1, order])))[1:]:
         effect = rng.normal(size=[n_values[c] for c in chosen]) / len(chosen)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from partwhole.audit.case import AuditTable, default_order
+from partwhole.audit.case import AuditTable
 from partwhole.audit.prediction.prediction import predict
 from partwhole.limits import determination, solvability
 
@@ -113,7 +113,7 @@ def test_predictions_of_200_tasks_equal_an_explicit_kernel_machine():
     sizes, worst = [], 0.0
     for seed in range(200):
         table = random_table(seed)
-        order = default_order(table.n_components)
+        order = min(2, table.n_components - 1)
         case = table.case(1, order)
         found = predict(case)
         sizes.append(table.n_components)
@@ -197,7 +197,7 @@ def test_verdicts_of_200_tasks_agree_with_null_vectors_and_a_linear_program():
     shares = []
     for seed in range(200):
         table = random_table(seed)
-        order = default_order(table.n_components)
+        order = min(2, table.n_components - 1)
         case = table.case(1, order)
         task, held_out = case.task, case.held_out
         everything = indicators(task.components, order)

@@ -83,7 +83,7 @@ KINDS = {
     ),
     "share out of range": (GOOD, (*PLAIN[:5], "--hold-out", "rows", "--share", "1.5")),
     "no rule and no split": (GOOD, PLAIN[:5]),
-    "order too high": (GOOD, (*PLAIN, "--order", "2")),
+    "order too high": (GOOD, (*PLAIN, "--require-order", "2")),
     "margin of numbers": (GOOD, (*PLAIN, "--fit", "margin")),
     "features of other length": with_features(np.zeros((3, 2))),
     "features that are not finite": with_features(np.array([[0.0], [1.0], [np.nan], [2.0]])),

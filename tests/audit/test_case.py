@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from partwhole.audit.case import AuditTable, default_order
+from partwhole.audit.case import AuditTable
 
 
 def table(rng, n=60, labels=None, weights=None):
@@ -91,7 +91,3 @@ def test_evenly_divided_labels_have_no_label():
     assert case.conflict.tolist() == [False, True, False]
     assert case.in_words(1) == "(0, 1)"
     assert case.name == "test"
-
-
-def test_the_default_order_is_at_most_two():
-    assert [default_order(c) for c in (2, 3, 4, 12)] == [1, 2, 2, 2]

@@ -43,7 +43,9 @@ def ended(*argv: str) -> int:
 def test_a_supported_split_ends_with_0(folder, capsys):
     assert ended(*ASKED) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("Supported at order 1: no errors, 1 warning\ntable.csv: 25 rows; ")
+    assert out.startswith(
+        "Supported if parts add up (order 1).\nNo errors, 1 warning.\ntable.csv: 25 rows; "
+    )
     assert err == ""
     # CSV values are text, sorted as numbers: the report is that of the function.
     report = audit_split("table.csv", ["first", "second"], "target", "split")
@@ -125,7 +127,8 @@ def test_options_reach_the_audit(folder, capsys):
     grid["label"] = ["up" if value > 0 else "down" for value in grid["target"]]
     grid.to_csv("wide.csv", index=False)
     argv = "wide.csv --components first second --target label --split where --train a --test b"
-    argv += " --order 1 --weights weight --feature-columns fx fy --fit margin --add 1 --seed 3"
+    argv += " --require-order 1 --noise 0.1 --weights weight --feature-columns fx fy --fit margin"
+    argv += " --add 1 --seed 3"
     argv += " --duplicates refuse --time-limit 5 --target-kind labels --json a.json"
     assert ended(*argv.split()) in (0, 1)
     told = json.loads(Path("a.json").read_text())
@@ -188,8 +191,8 @@ REFUSED = {
         "the settings file must exist; got none.toml; name a TOML file with the "
         "tables [thresholds] and [silence]"
     ),
-    " ".join([*ASKED, "--order", "2", "--json", "a.json"]): (
-        "the order of an audit is at least 1 and below the number of components; got 2 for 2 "
+    " ".join([*ASKED, "--require-order", "2", "--json", "a.json"]): (
+        "require_order is at least 1 and below the number of components; got 2 for 2 "
         "components; use 1"
     ),
     " ".join([*ASKED, "--weights", "wait", "--json", "a.json"]): None,
@@ -262,7 +265,7 @@ def test_the_command_is_a_module_too(folder):
         [sys.executable, "-m", "partwhole", "audit", *ASKED], capture_output=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.startswith(b"Supported at order 1: no errors, 1 warning\n")
+    assert done.stdout.startswith(b"Supported if parts add up (order 1).\n")
 
 
 def test_help_says_what_is_required_and_shows_an_example(capsys):

@@ -57,7 +57,7 @@ def test_twenty_columns_take_few_steps(values):
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        audit_split(frame, components=[*frame][:20], target="y", split="split", order=1)
+        audit_split(frame, components=[*frame][:20], target="y", split="split")
     finally:
         sys.setprofile(before)
     assert calls < 6e6
@@ -82,7 +82,7 @@ def test_predictions_that_are_not_computed_are_undecided(monkeypatch, labels):
         f"Whether learners of order 1 do better on test 0 than {base} is not known, because the "
         "predictions did not finish in time. Raise the time limit."
     )
-    assert report.headline == "Supported at order 1 as far as decided"
+    assert report.headline == "Supported if parts add up (order 1), as far as decided"
     assert report.to_dict()["splits"][0]["prediction"] is None
     for text in (report.to_text(), report.to_html(), report.to_junit(), report.to_sarif()):
         assert "did not finish in" in " ".join(text.split())
@@ -198,7 +198,8 @@ def test_training_is_fitted_once_for_all_splits(monkeypatch, n_splits):
     frame.loc[held_out, "split"] = [f"test {i % n_splits}" for i in range(24)]
     report = audit_split(frame, ["a", "b", "c"], "y", "split")
     assert len(report.evidence) == n_splits
-    assert calls == {"cho_factor": len(prediction.DEPTHS), "null_basis": 1, "fill": 1}
+    # Null functions of both orders.
+    assert calls == {"cho_factor": len(prediction.DEPTHS), "null_basis": 2, "fill": 1}
 
 
 def test_many_outputs_take_one_factor_for_each_kernel(monkeypatch):
@@ -222,7 +223,9 @@ def test_many_outputs_take_one_factor_for_each_kernel(monkeypatch):
         return real(*given, **options)
 
     monkeypatch.setattr(shared_table, "cho_factor", counted)
-    report = audit_split(frame, ["a", "b", "c"], "y", "split", add=0, time_limit=600)
+    report = audit_split(
+        frame, ["a", "b", "c"], "y", "split", require_order=2, add=0, time_limit=600
+    )
     forecast = report.evidence[0].prediction
     assert len(calls) == len(forecast.points) == len(prediction.FEWER_DEPTHS)
     assert forecast.unsolved == ()
@@ -240,6 +243,7 @@ def test_a_machine_that_is_busy_with_something_else_changes_nothing(monkeypatch)
     frame["y"] = components.sum(axis=1) + components[:, 0] * components[:, 1] / 10.0
     frame["split"] = np.where(rng.random(len(frame)) < 0.1, "test", "train")
     options = {"components": list("abcd"), "target": "y", "split": "split", "add": 0}
+    options["require_order"] = 2
     calm = audit_split(frame, **options)
     clock = iter(3600.0 * np.arange(1e6))
     monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))

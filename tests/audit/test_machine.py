@@ -15,7 +15,7 @@ from split_tables import cross, random_table, rows, total
 
 from partwhole.audit import RULES, AuditReport, Settings, audit_split
 from partwhole.audit.outputs.build_servers import MOST_LOCATIONS
-from partwhole.audit.outputs.machine import MOST_ROWS
+from partwhole.audit.outputs.machine import MOST_ITEMS, MOST_ROWS
 
 COLUMNS = ["first", "second"]
 NASTY = "</failure>\x00\x1b]]>&\"'é"
@@ -57,12 +57,11 @@ def test_json_says_what_the_report_says(seed, labels):
             continue
         assert len(theirs["prediction"]["points"]) == len(mine.prediction.points)
         point = mine.prediction.points[mine.prediction.reference]
-        outputs = [one["output"] for one in theirs["prediction"]["held_out"]]
-        np.testing.assert_array_equal(outputs, point.outputs)
-        settled = [one["determined"] for one in theirs["prediction"]["held_out"]]
-        assert settled == mine.determination.determined.tolist()
-        weight = sum(one["weight"] for one in theirs["prediction"]["held_out"])
-        assert weight == len(mine.case.rows_of(mine.case.held_out))
+        reference = theirs["prediction"]["points"][theirs["prediction"]["reference"]]
+        assert reference["error"] == point.error
+        for rung, one in zip(mine.ladder, theirs["ladder"], strict=True):
+            assert (one["order"], one["determined"]) == (rung.order, rung.share)
+            assert len(one["lacking"]) == len(rung.lacking)
 
 
 def test_a_certificate_in_json_can_be_recomputed():
@@ -190,7 +189,7 @@ def test_sarif_names_no_lines_where_rows_are_not_lines(tmp_path):
         assert [*one["locations"][0]["physicalLocation"]] == ["artifactLocation"]
 
 
-def test_json_has_every_value_and_every_held_out_combination():
+def test_json_counts_what_it_cuts():
     rng = np.random.default_rng(0)
     n = 1_500
     frame = pd.DataFrame(
@@ -202,9 +201,10 @@ def test_json_has_every_value_and_every_held_out_combination():
         }
     )
     (split,) = strict(audit_split(frame, COLUMNS, "target", "split", add=0).to_json())["splits"]
-    assert len(split["coverage"]["values"]) == split["coverage"]["value_count"] == n + 2
-    assert len(split["prediction"]["held_out"]) == split["held_out"] == n - 100
-    assert len(split["determination"]["undetermined"]) == n - 100
+    assert split["coverage"]["value_count"] == n + 2
+    assert len(split["coverage"]["values"]) == MOST_ITEMS
+    assert split["held_out"] == split["determination"]["undetermined_count"] == n - 100
+    assert len(split["determination"]["undetermined"]) == MOST_ITEMS
     assert (split["prediction"]["structure"], split["prediction"]["noise"]) == (None, None)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from partwhole import audit_split
+from partwhole._checks import InputError
 from partwhole.audit.case import AuditTable
 from partwhole.audit.noise import Noise
 
@@ -68,3 +71,55 @@ def test_the_variance_is_that_within_combinations():
 def test_without_repeats_that_differ_there_is_no_noise_to_know():
     assert Noise.of(table(np.random.default_rng(0), 1, 0.5, 0.0).case(1, 1)) is None
     assert Noise.of(table(np.random.default_rng(0), 3, 0.0, 1.0).case(1, 1)) is None
+
+
+def noisy(interaction, seed=0, noise=0.01):
+    """Return a table of 20 x 20 sums with noise, each combination once."""
+    rng = np.random.default_rng(seed)
+    grid = [(a, b) for a in range(20) for b in range(20)]
+    frame = pd.DataFrame(grid, columns=["a", "b"])
+    score = frame["a"] + frame["b"] + interaction * frame["a"] * frame["b"]
+    frame["y"] = score + noise * score.std() * rng.normal(size=400)
+    frame["split"] = np.where(rng.random(400) < 0.2, "test", "train")
+    return frame, noise * score.std()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_with_noise_are_solvable_up_to_it(seed):
+    frame, deviation = noisy(0.0, seed)
+
+    def audited(noise):
+        return audit_split(frame, ["a", "b"], "y", "split", noise=noise, add=0)
+
+    assert audited("repeats").solvable is False
+    assert audited(deviation).solvable is True
+    assert audited(0.1 * deviation).solvable is False
+    report = audited("estimate")
+    assert report.solvable is True
+    assert any("taken as the noise of a single row" in one
+               for one in report.evidence[0].solvability.remarks)  # fmt: skip
+
+
+def test_the_estimate_is_the_residual_variance_of_least_squares():
+    frame, _ = noisy(0.0)
+    report = audit_split(frame, ["a", "b"], "y", "split", add=0)
+    case = report.evidence[0].case
+    train = frame[frame["split"] == "train"]
+    one_hot = np.hstack([np.eye(20)[train["a"]], np.eye(20)[train["b"]]])
+    left = train["y"] - one_hot @ np.linalg.lstsq(one_hot, train["y"], rcond=None)[0]
+    estimate = Noise.of(case, "estimate")
+    degrees = len(train) - np.linalg.matrix_rank(one_hot)
+    assert estimate.degrees == degrees
+    assert estimate.variance == pytest.approx(np.sum(left**2) / degrees, rel=1e-9)
+
+
+def test_what_does_not_add_up_is_said_although_it_counts_as_noise():
+    frame, _ = noisy(0.3)
+    report = audit_split(frame, ["a", "b"], "y", "split", noise="estimate", add=0)
+    assert ", which explains 9" in report.headline
+
+
+@pytest.mark.parametrize("noise", ["guess", -1.0, float("nan"), [1.0]])
+def test_noise_is_refused_in_one_sentence(noise):
+    with pytest.raises(InputError, match=r"^noise is .*; got .*; (pass|choose) "):
+        audit_split(noisy(0.0)[0], ["a", "b"], "y", "split", noise=noise)

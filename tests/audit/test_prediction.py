@@ -306,8 +306,8 @@ def test_margins_where_rows_disagree():
     found = predict(case, fit="margin")
     divided = np.sum(case.task.is_train & (case.label < 0))
     assert divided > 0
-    assert f"{divided} training combinations whose rows are evenly divided" in found.remarks[-4]
-    assert found.remarks[-3] == ("where training rows differ, the margin uses the majority label")
+    assert f"{divided} training combinations whose rows are evenly divided" in found.remarks[-3]
+    assert found.remarks[-2] == ("where training rows differ, the margin uses the majority label")
     outputs = found.points[found.reference].outputs
     assert outputs.shape == (len(case.held_out),)
 
@@ -331,12 +331,10 @@ def test_what_is_left_out_is_said():
     assert predict(clean).remarks == ()
     found = predict(table.case(1, 1))
     assert found.remarks == (
-        "1 held-out combinations whose rows are evenly divided between labels are excluded from "
-        "the accuracy",
         "where rows of a held-out combination differ, errors refer to their mean target, and "
-        "accuracies to the majority label",
+        "accuracies to each row",
     )
-    assert np.isnan(found.points[0].accuracy)
+    assert found.points[0].accuracy == found.ceiling == 0.5
     assert found.chance == 0.5
 
 

@@ -449,7 +449,7 @@ def test_pandas_types_survive_a_parquet_file(tmp_path):
     given = frame(
         a=pd.Categorical(list("ppqq"), ["q", "p"]),
         b=[Decimal("1.5"), Decimal("10"), Decimal("1.5"), Decimal("10")],
-        d=[date(2020, 1, 2), date(2020, 1, 1)] * 2,
+        d=[date(2020, 1, day) for day in (2, 1, 1, 2)],
         s=[True, True, True, False],
         y=pd.array([1, 2, 3, 4], dtype="Int64"),
     )

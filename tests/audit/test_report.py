@@ -37,7 +37,7 @@ def three(values: int = 3) -> pd.DataFrame:
 def test_a_supported_split():
     report = audit_split(cross(total), COLUMNS, "target", "split", add=0)
     assert report.verdict == "supported"
-    assert report.headline == "Supported at order 1: no errors, 1 warning"
+    assert report.headline == "Supported if parts add up (order 1)"
     assert (report.solvable, report.determined, report.errors) == (True, 1.0, ())
     report.raise_if_unsupported()
     assert repr(report) == (
@@ -48,21 +48,23 @@ def test_a_supported_split():
 def test_the_headline_says_what_the_verdict_leaves_open():
     bad = cross(total, lambda a, b: a * b)
     report = audit_split(bad, COLUMNS, "target", "split", add=0)
-    assert report.headline == "Unsupported at order 1: 2 errors, 2 warnings"
-    assert report.to_text().splitlines()[0] == report.headline
+    assert report.headline == (
+        "Not supported, even if parts add up (order 1): no sum of parts gives the targets"
+    )
+    text = flat(report)
+    assert text.startswith(f"{report.headline}. 2 errors, 2 warnings. table: 25 rows;")
     assert report.to_dict()["headline"] == report.headline
     silence = dict.fromkeys(["not-solvable", "no-better-than-constant"], "we test a network")
     hushed = audit_split(bad, COLUMNS, "target", "split", add=0, settings=Settings(silence=silence))
     assert hushed.verdict == "supported"
-    assert hushed.headline == "Supported at order 1, with 2 errors silenced"
+    assert hushed.headline == ("Supported if parts add up (order 1), with 2 errors silenced")
     (evidence,) = report.evidence
     open_ = replace(evidence, solvability=replace(evidence.solvability, solvable=None))
-    assert replace(report, evidence=(open_,)).headline.startswith("Unsupported at order 1: ")
+    assert replace(report, evidence=(open_,)).headline.startswith("Not supported, even ")
     hopeful = replace(report, evidence=(open_,), findings=())
-    assert hopeful.headline == "Supported at order 1 as far as decided"
-    assert replace(hushed, evidence=(open_,)).headline == (
-        "Supported at order 1 as far as decided, with 2 errors silenced"
-    )
+    start = "Supported if parts add up (order 1), as far as decided"
+    assert hopeful.headline == start
+    assert replace(hushed, evidence=(open_,)).headline == f"{start}, with 2 errors silenced"
     seen = bad.assign(split="train")
     seen.loc[len(seen)] = [0, 0, 0, "test"]
     nothing = audit_split(seen, COLUMNS, "target", "split", add=0)
@@ -123,7 +125,7 @@ def test_features_add_the_measured_point():
     assert prediction is not None
     assert np.isnan(prediction.points[-1].position)
     # One-hot components and nothing else: a third each.
-    np.testing.assert_allclose(prediction.points[-1].salience, [1 / 3, 0.0], atol=1e-12)
+    np.testing.assert_allclose(prediction.points[-1].salience, [1 / 3], atol=1e-12)
     said = " ".join(report.table.remarks)
     assert "Saliences are measured on 27 rows of 27 combinations" in said
     assert "the noise cannot be measured and is set to 0" in said
@@ -166,7 +168,7 @@ def test_features_that_cannot_be_measured_are_said():
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_the_order_is_that_asked_for(order):
-    report = audit_split(three(), list("abc"), "target", "split", order=order, add=0)
+    report = audit_split(three(), list("abc"), "target", "split", require_order=order, add=0)
     assert report.order == order
     # a + b c is a sum of pairs, and not of single components.
     assert report.solvable is (order == 2)
@@ -192,13 +194,13 @@ REFUSED = {
         "a kernel has as many components as the table; got 3 for 2; build it with that number",
     ),
     "order 0": (
-        {"order": 0},
-        "the order of an audit is at least 1 and below the number of "
+        {"require_order": 0},
+        "require_order is at least 1 and below the number of "
         "components; got 0 for 2 components; use 1",
     ),
     "order 2": (
-        {"order": 2},
-        "the order of an audit is at least 1 and below the number of "
+        {"require_order": 2},
+        "require_order is at least 1 and below the number of "
         "components; got 2 for 2 components; use 1",
     ),
     "fit": ({"fit": "svm"}, 'fit is "regression" or "margin"; got \'svm\'; choose one of them'),
@@ -244,7 +246,7 @@ def test_an_order_of_too_many_sets_is_refused():
     frame["target"] = rng.normal(size=40)
     frame["split"] = ["train"] * 30 + ["test"] * 10
     with pytest.raises(InputError) as error:
-        audit_split(frame, names, "target", "split", order=10)
+        audit_split(frame, names, "target", "split", require_order=10)
     assert str(error.value) == (
         "an audit covers at most 5,000 sets of components; got 53,009,102 sets of at most "
         "10 of 30 components; choose a smaller order, which concerns other learners, or name "
@@ -258,7 +260,7 @@ def test_twelve_components_are_no_trouble():
     frame = pd.DataFrame(rng.integers(0, 3, (300, 12)), columns=names)
     frame["target"] = frame.sum(axis=1).astype(float)
     frame["split"] = np.where(np.arange(300) < 250, "train", "test")
-    report = audit_split(frame, names, "target", "split", order=1, add=2)
+    report = audit_split(frame, names, "target", "split", add=2)
     assert report.determined == 1.0
     assert report.solvable is True
 
@@ -329,7 +331,7 @@ def test_text_is_narrow_and_prints_no_codes():
     text = report.to_text()
     assert max(map(len, text.splitlines())) <= 100
     assert not set(text) & {"\x1b", "\t", "\u202e"}
-    assert text.startswith(f"{report.headline}\n")
+    assert " ".join(text.split()).startswith(f"{report.headline}. ")
     for one in report.evidence:
         assert f"Test split {one.case.name}\n" in text
 
@@ -465,13 +467,13 @@ def test_noise_between_rows_of_a_combination_is_measured():
     one_hot = np.hstack([np.eye(3)[frame[name]] for name in "abc"])
     noisy = one_hot + 0.1 * rng.normal(size=one_hot.shape)
     report = audit_split(frame, list("abc"), "target", "split", features=noisy, add=0)
-    measured = measure(report.table)
+    measured = measure(report.table, 1)
     assert measured is not None
     # Nine features of variance 0.01, beside a lead of 3: all three parts against none.
     assert measured.noise == pytest.approx(0.03, rel=0.1)
     prediction = report.evidence[0].prediction
     assert prediction is not None
-    np.testing.assert_allclose(prediction.points[-1].salience, [1 / 3, 0.0], atol=0.01)
+    np.testing.assert_allclose(prediction.points[-1].salience, [1 / 3], atol=0.01)
 
 
 def test_what_was_not_decided_is_told_as_such(monkeypatch):
@@ -482,15 +484,14 @@ def test_what_was_not_decided_is_told_as_such(monkeypatch):
     frame = pd.DataFrame(rows, columns=["a", "b", "c"])
     frame["y"] = frame["a"] + frame["b"] + frame["c"]
     frame["split"] = ["test" if sum(row) % 3 == 0 else "train" for row in rows]
-    report = audit_split(frame, ["a", "b", "c"], "y", "split", order=1, add=0)
+    report = audit_split(frame, ["a", "b", "c"], "y", "split", add=0)
     rules = [one.rule for one in report.findings]
     assert "not-decided" in rules
     assert "not-determined" not in rules
-    assert report.headline == "Supported at order 1 as far as decided"
+    assert report.headline.startswith("Supported if parts add up (order 1), as far as decided")
     (split,) = report.to_dict()["splits"]
     assert split["determination"]["undecided_count"] == 9
     assert split["determination"]["undetermined_count"] == 0
-    assert {one["determined"] for one in split["prediction"]["held_out"]} == {None}
     assert "(0 of 9; 9 not decided)" in report.to_text()
     assert (
         "It is not known whether training determines 9 of 9 held-out combinations"

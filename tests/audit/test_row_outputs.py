@@ -48,7 +48,7 @@ def test_two_components():
 def test_a_conjunction_that_training_lacks(order):
     words = [a + b + c for a in "ab" for b in "cd" for c in "ef"]
     seen = [word for word in words if not word.startswith("ac")]
-    frame = audited(seen, ["ace", "acf"], number, order=order).rows_to_frame()
+    frame = audited(seen, ["ace", "acf"], number, require_order=order).rows_to_frame()
     if order == 1:
         assert set(frame["status"]) == {"determined"}
         return

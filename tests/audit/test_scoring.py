@@ -34,14 +34,21 @@ def test_scores_equal_plain_loops(labels):
             assert np.isnan([point.accuracy, point.balanced_accuracy, found.chance]).all()
             continue
         right, of = dict.fromkeys(range(labels), 0.0), dict.fromkeys(range(labels), 0.0)
-        for i, row in enumerate(held):
-            label = case.label[row]
-            if label < 0:
+        places, best, of_rows = dict(zip(held.tolist(), range(len(held)), strict=True)), {}, {}
+        for row in range(len(table.split)):
+            place = case.row_combination[row]
+            if table.split[row] != 1 or place not in places:
                 continue
+            i, label, weight = places[place], table.label[row], table.weights[row]
             scores = [-f[i, 0], f[i, 0]] if labels == 2 else list(f[i])
             top = [k for k in range(labels) if scores[k] >= max(scores) - 1e-9]
-            right[label] += w[i] * (label in top) / len(top)
-            of[label] += w[i]
+            right[label] += weight * (label in top) / len(top)
+            of[label] += weight
+            of_rows[i, label] = of_rows.get((i, label), 0.0) + weight
+            known = label in table.label[table.split == 0]
+            best[i] = max(best.get(i, 0.0), of_rows[i, label] if known else 0.0)
+        assert found.ceiling == pytest.approx(sum(best.values()) / sum(of.values()))
+        assert found.commonest == pytest.approx(max(of.values()) / sum(of.values()))
         present = [k for k in of if of[k]]
         assert abs(point.accuracy - sum(right.values()) / sum(of.values())) < 1e-12
         balanced = np.mean([right[k] / of[k] for k in present])
@@ -74,11 +81,13 @@ def judge_of(targets, label, labels, weights=None):
 def test_ties_count_by_their_share():
     two = judge_of([1, 1, -1, 1], [1, 1, 0, 1], ("no", "yes"))
     assert two.accuracies(np.array([1e-10, 2e-9, 2e-9])) == (0.5, 0.375)
+    assert two.ties(np.array([1e-10, 2e-9, 2e-9])) == 1
     onehot = 2.0 * np.eye(3)[[0, 0, 1, 2]] - 1.0
     three = judge_of(onehot, [0, 0, 1, 2], ("a", "b", "c"))
     tied = np.array([[0.5, 0.5 - 1e-10, 0.0], [0.5, 0.5, 0.5], [0.5, 0.5, 0.0]])
     np.testing.assert_allclose(three.accuracies(tied), (5 / 18, 5 / 18))
     assert three.chance == 1 / 3
+    assert three.ties(tied) == 3
 
 
 def test_one_label_in_the_test_split():
@@ -113,8 +122,7 @@ def test_worst_items_equal_plain_loops(labels):
                 continue
             accuracy = np.nan
             if right is not None:
-                decided = mine & ~np.isnan(right)
-                accuracy = np.average(right[decided], weights=w[decided])
+                accuracy = np.average(right[mine], weights=w[mine])
             error = np.average(errors[mine], weights=w[mine])
             n_train = np.sum(case.task.train_components[:, c] == v)
             every.append((c, v, mine.sum(), n_train, error, accuracy))

@@ -14,8 +14,8 @@ from partwhole.cli.audit import audit as command
 
 SENTENCES = {
     "[thresholds]\nleak = 1": (
-        "a threshold is one of determined, unexplained, shortcut_effect, shortcut_effect_sd, "
-        "shortcut_p, leak_slope, coverage; got 'leak'; the nearest is leak_slope"
+        "a threshold is one of determined, unexplained, shortcut_effect, group_share, unseen, "
+        "leak_slope, coverage; got 'leak'; the nearest is leak_slope"
     ),
     "[thresholds]\ncoverage = 2.5": (
         "coverage is a whole number of combinations, 0 or more; got 2.5; write such as coverage = 3"
@@ -30,8 +30,8 @@ SENTENCES = {
     "[thresholds]\nleak_slope = inf": (
         "leak_slope is a number, 0 or more; got inf; write such as leak_slope = 0.5"
     ),
-    "[thresholds]\nshortcut_p = 2": (
-        "shortcut_p is a share from 0 to 1; got 2; write such as shortcut_p = 0.01"
+    "[thresholds]\ngroup_share = 2": (
+        "group_share is a share from 0 to 1; got 2; write such as group_share = 0.2"
     ),
     "[thresholds]\ndetermined = nan": (
         "determined is a share from 0 to 1; got nan; write such as determined = 1"
@@ -44,9 +44,9 @@ SENTENCES = {
         "settings have the tables [thresholds] and [silence]; got 'leak_slope'; move it into one "
         "of them"
     ),
-    "order = 2": (
-        "settings have the tables [thresholds] and [silence]; got order, which is an option of the "
-        "command, not of a configuration; use --order"
+    "require_order = 2": (
+        "settings have the tables [thresholds] and [silence]; got require_order, which is an "
+        "option of the command, not of a configuration; use --require-order"
     ),
     "[thresholds]\ntime-limit = 2": (
         "settings have the tables [thresholds] and [silence]; got time-limit, which is an option "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import comb
 from pathlib import Path
 from time import monotonic, process_time
@@ -18,26 +19,25 @@ from partwhole._door import door
 from partwhole._types import Index, NonNegative, Seed
 from partwhole.audit.additions.search import additions
 from partwhole.audit.additions.support import TrainingInverse
-from partwhole.audit.case import AuditTable, Case, default_order
+from partwhole.audit.case import AuditTable, Case
 from partwhole.audit.coverage import coverage
-from partwhole.audit.evidence import Coverage, Evidence, Prediction
+from partwhole.audit.evidence import Evidence, Prediction, Shortcut
 from partwhole.audit.judging.judge import judge
-from partwhole.audit.judging.rows import MOST_CANDIDATES
-from partwhole.audit.noise import Noise
+from partwhole.audit.ladder import MOST_SETS, ladders
+from partwhole.audit.noise import NoiseSource, solve_up_to_noise
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
 from partwhole.audit.progress import progress
 from partwhole.audit.reading.measured import features_of_kernel
 from partwhole.audit.reading.table import Duplicates, Missing, TargetKind, read_table
+from partwhole.audit.remainder import remainder
 from partwhole.audit.report import AuditReport
 from partwhole.audit.settings import Settings
 from partwhole.audit.shortcuts import shortcuts
 from partwhole.features import OverlapKernel
 from partwhole.limits.proofs.determination import Determination, determinations
-from partwhole.limits.proofs.solvability import Solvability, solvability
 
 Fit = Literal["regression", "margin"]
-MOST_SETS = 5000
 # Seconds for the search of additions, which uses all of them on large tables: for one test split,
 # and for all together.
 SEARCH, SEARCH_OF_ALL = 2.0, 10.0
@@ -55,13 +55,14 @@ def audit_split(
     *,
     train: Hashable = "train",
     test: Hashable | Sequence[Hashable] | None = None,
-    order: int | None = None,
+    require_order: int = 1,
     weights: Hashable | None = None,
     features: str | Path | Float[np.ndarray, "n d"] | Sequence[Hashable] | None = None,
     kernel: str | Path | OverlapKernel | Float[np.ndarray, "n n"] | None = None,
     fit: Fit = "regression",
     target_kind: TargetKind = "auto",
     duplicates: Duplicates = "average",
+    noise: NoiseSource | NonNegative = "repeats",
     missing: Missing = "refuse",
     bins: Mapping[Hashable, int] | None = None,
     add: Index = 5,
@@ -94,8 +95,10 @@ def audit_split(
         The entry of the split column that marks training rows.
     test : hashable or sequence, keyword-only, optional
         The entries that mark test splits; by default every entry except that of training.
-    order : int, keyword-only, optional
-        K, from 1 to C - 1; min(2, C - 1) by default.
+    require_order : int, keyword-only, default 1
+        K, from 1 to C - 1: the order at which training has to support its tests. Predictions,
+        proofs and additions are for it; the ladder has the verdict at every other order for which
+        there is time. 1 asks least of training: learners whose outputs add up the parts.
     weights : column name, keyword-only, optional
         Positive sample weights.
     features : path, array or column names, keyword-only, optional
@@ -108,6 +111,10 @@ def audit_split(
     target_kind : {"auto", "numbers", "labels"}, keyword-only, default "auto"
     duplicates : {"average", "refuse"}, keyword-only, default "average"
         Treatment of rows of one combination with different targets.
+    noise : {"repeats", "estimate"} or float, keyword-only, default "repeats"
+        The noise in numbers, up to which held-out targets have to be solvable: the deviation
+        between rows of one combination; an estimate from what learners of this order leave
+        unexplained in training, which must be noise alone; or the standard deviation of a row.
     missing : {"refuse", "drop", "value"}, keyword-only, default "refuse"
         Treatment of missing entries: refuse the table, drop the rows, or count them as a value of
         their component.
@@ -178,8 +185,8 @@ def audit_split(
         missing=missing,
         bins=bins,
     )
-    order = default_order(audited.n_components) if order is None else order
-    _check_order(order, audited.n_components)
+    order = require_order
+    _check_order(order, audited.n_components, len(components))
     require(
         fit == "regression" or audited.labels is not None,
         "fit 'margin' is for labels",
@@ -188,7 +195,7 @@ def audit_split(
     )
     n_splits = len(audited.split_names) - 1
     # At these sizes a second thread of linear algebra gains little, and waits on a busy machine.
-    with progress(n_splits * len(STEPS) + 3) as step, threadpool_limits(1, "blas"):
+    with progress(n_splits * len(STEPS) + 4) as step, threadpool_limits(1, "blas"):
         step("Measuring the representation")
         measured = measure(audited, order, overlap)
         cases = [audited.case(i, order) for i in range(1, n_splits + 1)]
@@ -214,12 +221,16 @@ def audit_split(
         evidence = []
         for case in cases:
             if not len(case.held_out):
-                evidence.append(Evidence(case, coverage(case), None, None, (), None, None, 0.0))
+                candidates = _shortcuts(case, settings)
+                evidence.append(
+                    Evidence(case, coverage(case), None, None, candidates, None, None, 0.0)
+                )
                 continue
             current_time = process_time()
             looks = _Looks(
                 settings,
                 add,
+                noise,
                 float(time_limit),
                 current_time
                 + max(SOLVED * float(time_limit), (begin + whole - current_time) / left),
@@ -229,6 +240,8 @@ def audit_split(
             )
             evidence.append(_look_at(case, *next(results), looks, step))
             left -= 1
+        step("Computing the verdict at other orders")
+        evidence = _with_ladders(evidence, settings, noise, float(time_limit), begin + whole, seed)
     audited = _with_remarks(audited, measured)
     return AuditReport(
         audited,
@@ -261,6 +274,7 @@ class _Looks:
 
     settings: Settings
     add: int
+    noise: NoiseSource | float
     time_limit: float
     deadline: float
     search: float
@@ -284,7 +298,13 @@ def _look_at(
     at("counting held-out values and conjunctions")
     covered = coverage(case)
     at("searching for an answer or a proof that none exists")
-    solved = _solved(case, covered, looks.settings, looks.time_limit, looks.deadline)
+    solved = solve_up_to_noise(
+        case,
+        unexplained=float(looks.settings.unexplained),
+        noise=looks.noise,
+        time_limit=looks.time_limit,
+        deadline=looks.deadline,
+    )
     at("searching for combinations to add")
     added = (
         additions(
@@ -299,64 +319,59 @@ def _look_at(
         else None
     )
     at("searching for shortcuts")
-    candidates = shortcuts(
-        case,
-        effect=looks.settings.shortcut_effect,
-        effect_sd=looks.settings.shortcut_effect_sd,
-        p_value=looks.settings.shortcut_p,
-        limit=MOST_CANDIDATES,
-    )
+    candidates = _shortcuts(case, looks.settings)
     return Evidence(
         case, covered, solved, determined, candidates, predicted, added, monotonic() - start
     )
 
 
-def _solved(
-    case: Case, covered: Coverage, settings: Settings, time_limit: float, deadline: float
-) -> Solvability:
-    """Decide whether held-out targets can be answered, up to the noise between repeated rows."""
+def _shortcuts(case: Case, settings: Settings) -> tuple[Shortcut, ...]:
+    return shortcuts(case, effect=settings.shortcut_effect, group_share=settings.group_share)
 
-    def ask(unexplained: float) -> Solvability:
-        return solvability(
-            case.task,
-            kind="classification" if case.has_labels else "regression",
-            max_order=case.order,
-            time_limit=time_limit,
-            unexplained=unexplained,
-            deadline=deadline,
-        )
 
-    solved = ask(float(settings.unexplained))
-    noise = Noise.of(case)
-    if solved.solvable is not False or noise is None:
-        return solved
-    n_held_out = len(case.held_out)
-    # Conjunctions of order K span those of lower orders.
-    n_conjunctions = next(o.seen for o in covered.orders if o.order == case.order)
-    rank = min(n_held_out, n_conjunctions) if solved.rank is None else solved.rank
-    allowed = noise.unexplained(n_held_out, rank)
-    if not settings.unexplained < solved.unexplained <= allowed:
-        return solved
-    solved = ask(allowed)
-    remark = (
-        "Rows of the same combination differ with a standard deviation of "
-        f"{noise.variance**0.5:.3g}. In 999 of 1,000 cases, noise of this size leaves at most "
-        f"{100.0 * allowed:.3g} % of the held-out variance unexplained, so this share still counts "
-        "as solvable."
+def _with_ladders(
+    evidence: Sequence[Evidence],
+    settings: Settings,
+    noise: NoiseSource | float,
+    time_limit: float,
+    deadline: float,
+    seed: int,
+) -> list[Evidence]:
+    """Return the evidence with the verdicts at other orders, and without unseen values."""
+    tested = {
+        i: (item.case, item.determination, item.solvability)
+        for i, item in enumerate(evidence)
+        if item.determination is not None and item.solvability is not None
+    }
+    if not tested:
+        return list(evidence)
+    cases, determined, solved = zip(*tested.values(), strict=True)
+    solve = partial(
+        solve_up_to_noise,
+        unexplained=float(settings.unexplained),
+        noise=noise,
+        time_limit=time_limit,
+        deadline=deadline,
     )
-    return replace(solved, remarks=(*solved.remarks, remark))
+    rests = [remainder(case, s, solve) for case, s in zip(cases, solved, strict=True)]
+    found = ladders(cases, determined, solved, solve, deadline=deadline, seed=seed)
+    completed = list(evidence)
+    for i, rungs, rest in zip(tested, found, rests, strict=True):
+        completed[i] = replace(completed[i], ladder=rungs, remainder=rest)
+    return completed
 
 
 def _with_remarks(table: AuditTable, measured: Representation | None) -> AuditTable:
     return replace(table, remarks=(*table.remarks, *measured.remarks)) if measured else table
 
 
-def _check_order(order: int, n_components: int) -> None:
+def _check_order(order: int, n_components: int, n_named: int) -> None:
+    without = " that no other determines" if n_named > n_components else ""
     highest = n_components - 1
     require(
         1 <= order <= highest,
-        "the order of an audit is at least 1 and below the number of components",
-        f"{order} for {n_components} components",
+        "require_order is at least 1 and below the number of components",
+        f"{order} for {n_components} components{without}",
         "use 1" if highest == 1 else f"choose from 1 to {highest}",
     )
     sets = sum(comb(n_components, k) for k in range(order + 1))

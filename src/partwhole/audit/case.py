@@ -222,14 +222,3 @@ class Case:
         last = len(self.weights) - 1
         rule = f"combinations are numbered from 0 to {last}"
         require(0 <= combination <= last, rule, combination, "pass rows of case.task")
-
-
-def default_order(n_components: int) -> int:
-    """Return min(2, C - 1).
-
-    Examples
-    --------
-    >>> default_order(2), default_order(5)
-    (1, 2)
-    """
-    return min(2, n_components - 1)

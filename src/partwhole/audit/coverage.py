@@ -1,4 +1,4 @@
-"""Held-out values and conjunctions, and the graph of values that occur together."""
+"""Held-out values, and the graph of values that occur together."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Coverage, OrderCoverage, UnseenValue, ValueCoverage
-from partwhole.features.conjunctions import Dictionary, conjunction_sets
+from partwhole.audit.evidence import Coverage, UnseenValue, ValueCoverage
+from partwhole.features.conjunctions import Dictionary
 
 
 def coverage(case: Case) -> Coverage:
-    """Return the values and conjunctions of held-out combinations, with their counts in training.
+    """Return the values of held-out combinations, with their counts in training.
 
     The graph joins two values if a training combination has both; its connected components
     decide which combinations a sum of single values determines (Lippl & Stachenfeld, ICLR 2025,
@@ -46,24 +46,12 @@ def coverage(case: Case) -> Coverage:
     1
     """
     task = case.task
-    n_components, n_values = task.n_components, task.n_values
+    n_values = task.n_values
     train, held_out = task.train_components, task.test_components
     counts = [
         (np.bincount(seen, minlength=n), np.bincount(in_test, minlength=n))
         for seen, in_test, n in zip(train.T, held_out.T, n_values, strict=True)
     ]
-    orders: dict[int, tuple[int, int, int]] = {}
-    for subset in conjunction_sets(n_components, min(case.order, n_components - 1))[1:]:
-        seen, in_test = _present(task.components, task.is_train, subset, n_values)
-        previous = orders.get(len(subset), (0, 0, 0))
-        present = int(seen.sum()), int(in_test.sum()), int((in_test & ~seen).sum())
-        orders[len(subset)] = (
-            previous[0] + present[0],
-            previous[1] + present[1],
-            previous[2] + present[2],
-        )
-    # Combinations are distinct, and held-out ones are those that training lacks.
-    orders[n_components] = len(train), len(held_out), len(held_out)
     partners, graph, n_graph = _graph(train, n_values)
     unseen = tuple(
         UnseenValue(c, value, rows)
@@ -79,7 +67,6 @@ def coverage(case: Case) -> Coverage:
     )
     return Coverage(
         unseen,
-        tuple(OrderCoverage(order, *orders[order]) for order in sorted(orders)),
         values,
         n_graph,
     )
@@ -101,20 +88,6 @@ def _rows_with(
     )
     for value, (first, last) in zip(values.tolist(), ends, strict=True):
         yield value, rows[first:last]
-
-
-def _present(
-    components: Int[np.ndarray, "m C"],
-    is_train: Bool[np.ndarray, " m"],
-    subset: tuple[int, ...],
-    n_values: tuple[int, ...],
-) -> tuple[Bool[np.ndarray, " d"], Bool[np.ndarray, " d"]]:
-    """Return for each conjunction of these components whether training and test have it."""
-    dictionary, index = Dictionary.of(components, subset, n_values)
-    seen, in_test = np.zeros(dictionary.size, dtype=bool), np.zeros(dictionary.size, dtype=bool)
-    seen[index[is_train]] = True
-    in_test[index[~is_train]] = True
-    return seen, in_test
 
 
 def _graph(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from partwhole._types import Real
 from partwhole.audit.case import Case
@@ -39,25 +38,73 @@ class UnseenValue:
 
 
 @dataclass(frozen=True)
-class OrderCoverage:
-    """Numbers of conjunctions of one order.
+class Rung:
+    """Support of a test split at one order: for learners in which so many components interact.
 
     Parameters
     ----------
     order : int
-        Components in each conjunction.
+        K, the largest number of components in a conjunction of such learners.
     seen : int
-        Distinct conjunctions in training.
+        Distinct conjunctions of exactly K components in training.
     in_test : int
-        Distinct conjunctions in held-out combinations.
+        Those in held-out combinations.
     unseen : int
-        Conjunctions in held-out combinations that training lacks.
+        Those in held-out combinations that training lacks.
+    lacking : tuple of (tuple of int, tuple of int)
+        Components and values of up to 3 of these, those of the most held-out combinations first.
+    held_out : int
+        Held-out combinations.
+    determined : int
+        Of these, the ones whose answers training determines.
+    undecided : int
+        The ones for which the computation ended without a verdict.
+    solvable : bool or None
+        Whether such learners can answer all held-out combinations; None if it was not decided, or
+        not computed because training leaves answers open.
+    fitted : float
+        Whether training itself is such a sum of conjunctions: the share of the variance of its
+        numbers that the best sum explains, or of its combinations whose label has the highest
+        output of the least-squares sum. NaN if not computed.
+    seconds : float
+        Processor time; 0 where the verdict follows from that of another order.
     """
 
     order: int
     seen: int
     in_test: int
     unseen: int
+    lacking: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    held_out: int
+    determined: int
+    undecided: int
+    solvable: bool | None
+    fitted: float
+    seconds: float
+
+    @property
+    def share(self) -> float:
+        """Return the share of held-out combinations that training determines."""
+        return self.determined / self.held_out
+
+    @property
+    def possible(self) -> int:
+        """Return the number of held-out combinations that are determined or undecided."""
+        return self.determined + self.undecided
+
+    def is_supported(self, determined: Real = 1.0) -> bool | None:
+        """Return whether learners of this order are supported; None if it was not decided.
+
+        Parameters
+        ----------
+        determined : float, default 1
+            Smallest share of held-out combinations that training must determine.
+        """
+        if self.possible / self.held_out < determined:
+            return False
+        if self.solvable is False:
+            return False
+        return True if self.solvable and self.share >= determined else None
 
 
 @dataclass(frozen=True)
@@ -85,13 +132,11 @@ class ValueCoverage:
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """Held-out values and conjunctions beside those of training.
+    """Held-out values beside those of training.
 
     Parameters
     ----------
     unseen_values : tuple of UnseenValue
-    orders : tuple of OrderCoverage
-        Orders 1..K, then C.
     values : tuple of ValueCoverage
         Every value of every component, in the table's order.
     n_graph_components : int
@@ -100,44 +145,85 @@ class Coverage:
     """
 
     unseen_values: tuple[UnseenValue, ...]
-    orders: tuple[OrderCoverage, ...]
     values: tuple[ValueCoverage, ...]
     n_graph_components: int
 
 
 @dataclass(frozen=True)
+class ShiftedValue:
+    """Value whose targets differ between training and test.
+
+    Parameters
+    ----------
+    values : tuple of int
+        The indices of the values, one for each component of the shortcut.
+    label : int or None
+        The label whose share differs most; None when targets are numbers.
+    train, test : float
+        The label's share among the rows with the value, or the mean target.
+    """
+
+    values: tuple[int, ...]
+    label: int | None
+    train: float
+    test: float
+
+
+@dataclass(frozen=True)
+class RareGroup:
+    """Rows with one value and one label, of which training has few.
+
+    Parameters
+    ----------
+    value, label : int
+    n_train, n_test : int
+        Its rows.
+    expected : float
+        Rows that training would have if value and label were independent.
+    """
+
+    value: int
+    label: int
+    n_train: int
+    expected: float
+    n_test: int
+
+
+@dataclass(frozen=True)
 class Shortcut:
-    """Value or conjunction whose targets differ between training and test.
+    """Component or pair that alone predicts the target in training.
 
     Parameters
     ----------
     components : tuple of int
         The indices of its components.
-    values : tuple of int
-        The indices of their values.
-    n_train, n_test : int
-        Numbers of combinations with it.
-    label : hashable or None
-        The label whose share differs most; None when targets are numbers.
-    train, test : float
-        The label's share among them, or the mean target.
-    effect : float
-        Largest difference of a label's share (0..1), or of means in standard deviations of
-        the target.
-    p_value : float
-        Probability of a difference at least as large if rows were assigned to splits at random,
-        corrected for the number of conjunctions tested.
+    train : float
+        Accuracy in training of the most probable label for each value, labels weighted to those
+        of the test split, each row predicted from the others; for numbers the share of the
+        variance that the mean of each value explains, likewise.
+    test : float
+        Accuracy of the same labels in test; for numbers the slope of targets on predictions: 1 as
+        in training, 0 or below if the association is gone or reversed.
+    guess : float
+        Accuracy of the test split's commonest label; 0 for numbers.
+    misleads : bool
+        Whether less than half of the advantage over guessing, or of the slope, is left in test.
+    superfluous : bool
+        Whether the other components predict training as well without it, judged on combinations
+        that differ in it alone.
+    examples : tuple of ShiftedValue
+    rare : tuple of RareGroup
+        Of a superfluous component.
     """
 
     components: tuple[int, ...]
-    values: tuple[int, ...]
-    n_train: int
-    n_test: int
-    label: Hashable | None
     train: float
     test: float
-    effect: float
-    p_value: float
+    guess: float
+    misleads: bool
+    superfluous: bool
+    examples: tuple[ShiftedValue, ...] = ()
+    rare: tuple[RareGroup, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +245,8 @@ class Point:
     error : float
         Weighted mean squared error over held-out rows.
     accuracy, balanced_accuracy : float
-        Share of correct labels, and its mean over the labels of the test split; a tie counts by
-        half; NaN for numbers.
+        Share of held-out rows with a correct label, and its mean over the labels of the test
+        split; ties count in equal parts; NaN for numbers.
     leak_slope : float
         Slope of predictions on targets, both centred, over all outputs; 1 without a leak, NaN if
         the targets do not vary.
@@ -247,6 +333,13 @@ class Prediction:
     unsolved : tuple of str
         Representations of the range that are left out because their computation did not converge
         within the allowed time and steps.
+    ceiling : float
+        Largest possible accuracy, since training lacks some labels, or rows of a combination
+        differ; NaN for numbers.
+    commonest : float
+        Share of held-out rows with the commonest label; NaN for numbers.
+    ties : int
+        Held-out combinations with several highest outputs at the reference point.
     """
 
     axis: str
@@ -260,6 +353,9 @@ class Prediction:
     structure: float = float("nan")
     noise: float = float("nan")
     unsolved: tuple[str, ...] = ()
+    ceiling: float = float("nan")
+    commonest: float = float("nan")
+    ties: int = 0
 
     def __repr__(self) -> str:
         """Return the number of points and the reference point."""
@@ -320,6 +416,28 @@ class Additions:
 
 
 @dataclass(frozen=True, eq=False)
+class Remainder:
+    """Held-out combinations without those of values or labels that training lacks.
+
+    Parameters
+    ----------
+    left_out : int array, shape (r,)
+        Rows of the table that are left out.
+    share : float
+        Their share of the held-out rows.
+    kept : bool array, shape (h,)
+        The held-out combinations that remain.
+    solvability : Solvability
+        Of the remaining ones.
+    """
+
+    left_out: Int[np.ndarray, " r"]
+    share: float
+    kept: Bool[np.ndarray, " h"]
+    solvability: Solvability
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """Evidence about one test split.
 
@@ -332,12 +450,17 @@ class Evidence:
     determination : Determination or None
         None when nothing is held out.
     shortcuts : tuple of Shortcut
-        Candidates, strongest first.
+        Those that mislead in test first.
     prediction : Prediction or None
         None if nothing is held out, or nothing was computed in the allowed time.
     additions : Additions or None
         None if additions were not requested.
     seconds : float
+    ladder : tuple of Rung
+        The verdict at each order from 1 to C - 1, as far as the time allowed, that of the audit
+        among them; empty when nothing is held out.
+    remainder : Remainder or None
+        None if training has all values and labels, or nothing remains.
     """
 
     case: Case
@@ -348,6 +471,8 @@ class Evidence:
     prediction: Prediction | None
     additions: Additions | None
     seconds: float
+    ladder: tuple[Rung, ...] = ()
+    remainder: Remainder | None = None
 
     @property
     def undecided(self) -> bool:

@@ -1,64 +1,96 @@
-r"""Deviation from every sum of conjunctions that noise explains in a solvable task's targets.
+r"""Solvability up to the noise in the targets.
 
-If several rows of one combination differ, their targets contain noise, and so do the means whose
-solvability is tested. With the variance :math:`s^2` pooled within combinations and m_i
-rows for combination i, residuals of the n means about the best sum (of rank r) have a mean square
-near :math:`\overline{s^2/m_i}` if noise is all there is: the lack-of-fit test of regression.
+Targets with noise are no exact sums of conjunctions. With the variance :math:`s^2` of a single
+row and m_i rows for combination i, residuals of the n means about the best sum (of rank r) have a
+mean square near :math:`\overline{s^2/m_i}` if noise is all there is: the lack-of-fit test of
+regression. The variance is that within repeated rows, or what sums of conjunctions of at most K
+components leave in training, or given.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
+from partwhole.audit.training_fit import fit_of_training
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
+from partwhole.limits.proofs.solvability import Solvability, solvability
+
+NoiseSource = Literal["repeats", "estimate"]
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Noise in held-out means, estimated from repeated rows.
+    """Noise in held-out means.
 
     Parameters
     ----------
     variance : float
-        Pooled within combinations, of single rows; summed over outputs.
+        Of single rows; summed over outputs.
     of_means : float
         Mean variance of a held-out combination's target.
     spread : float
         Sum of squares of the held-out targets about their mean.
-    degrees : int
-        Rows beyond one for each combination.
+    degrees : float
+        Degrees of freedom of the variance; infinite for one that is given.
+    source : str
+        Where the variance comes from, in words.
     """
 
     variance: float
     of_means: float
     spread: float
-    degrees: int
+    degrees: float
+    source: str
 
     @classmethod
-    def of(cls, case: Case) -> Noise | None:
-        """Estimate the noise of a case with numeric targets; None if no repeated rows differ."""
+    def of(cls, case: Case, source: NoiseSource | Real = "repeats") -> Noise | None:
+        """Return the noise of a case with numeric targets; None without a sign of it.
+
+        Parameters
+        ----------
+        case : Case
+        source : {"repeats", "estimate"} or float, default "repeats"
+            "repeats": the variance within combinations, for which some must have rows that
+            differ. "estimate": what the best sum of conjunctions of at most K components leaves
+            in the rows of training, which are noise if training is such a sum. A number is the
+            standard deviation of a single row, the same for every output.
+        """
         held_out = case.held_out
-        if case.has_labels or not len(held_out) or not case.conflict.any():
+        if case.has_labels or not len(held_out):
             return None
-        table, size = case.table, len(case.weights)
-        combination = case.row_combination
-        # A test row whose combination occurs in training does not enter that combination's mean.
-        counted = combination >= 0
-        counted &= (table.split == TRAIN) | ~case.task.is_train[combination]
-        rows = combination[counted]
-        targets = case.task.targets.reshape(size, -1)
-        deviation = ((table.targets[counted] - targets[rows]) ** 2).sum()
-        degrees = len(rows) - len(np.unique(rows))
-        weights = table.weights[counted]
+        n_outputs = case.table.targets.shape[1]
+        if not isinstance(source, str):
+            words = f"The noise of a single row was given as {float(source):.3g}."
+            variance, degrees = n_outputs * float(source) ** 2, float("inf")
+        elif source == "repeats":
+            if not case.conflict.any():
+                return None
+            variance, degrees = _within_combinations(case)
+            words = (
+                "Rows of the same combination differ with a standard deviation of "
+                f"{variance**0.5:.3g}."
+            )
+        else:
+            fit = fit_of_training(case)
+            variance, degrees = fit.variance, fit.degrees
+            # Sums that fit every row leave no sign of noise.
+            if not degrees >= 1:
+                return None
+            words = (
+                f"The best sum of at most {case.order} components leaves a standard deviation of "
+                f"{variance**0.5:.3g} in training, taken as the noise of a single row."
+            )
+        rows, _, weights = _counted(case)
+        size = len(case.weights)
         shrink = np.bincount(rows, weights**2, size) / np.bincount(rows, weights, size) ** 2
-        variance = float(deviation) / degrees
-        about = targets[held_out] - targets[held_out].mean(axis=0)
-        return cls(
-            variance, variance * float(shrink[held_out].mean()), float((about**2).sum()), degrees
-        )
+        targets = case.task.targets.reshape(size, -1)[held_out]
+        spread = float(((targets - targets.mean(axis=0)) ** 2).sum())
+        return cls(variance, variance * float(shrink[held_out].mean()), spread, degrees, words)
 
     def unexplained(self, n: int, rank: int, level: Real = 0.001) -> float:
         r"""Return the share of the held-out variance that noise alone leaves unexplained.
@@ -72,10 +104,93 @@ class Noise:
             Held-out combinations, and the rank of the seen conjunctions on them.
         level : float, default 0.001
         """
-        from scipy.stats import f
+        from scipy.stats import chi2, f
 
         left = max(n - rank, 0)
         if left == 0 or self.spread == 0.0:
             return 0.0
-        quantile = float(f.ppf(1.0 - level, left, self.degrees))
+        # F with infinitely many degrees below is a chi-square over its own.
+        quantile = (
+            float(f.ppf(1.0 - level, left, self.degrees))
+            if np.isfinite(self.degrees)
+            else float(chi2.ppf(1.0 - level, left)) / left
+        )
         return min(1.0, self.of_means * left * quantile / self.spread)
+
+
+def _counted(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return combination, targets and weight of the rows that enter the means."""
+    combination = case.row_combination
+    # A test row whose combination occurs in training does not enter that combination's mean.
+    counted = combination >= 0
+    counted &= (case.table.split == TRAIN) | ~case.task.is_train[combination]
+    return combination[counted], case.table.targets[counted], case.table.weights[counted]
+
+
+def _within_combinations(case: Case) -> tuple[float, float]:
+    """Return the variance pooled within combinations, and its degrees of freedom."""
+    rows, targets, _ = _counted(case)
+    deviation = targets - case.task.targets.reshape(len(case.weights), -1)[rows]
+    degrees = len(rows) - len(np.unique(rows))
+    return float((deviation**2).sum()) / degrees, float(degrees)
+
+
+def solve_up_to_noise(
+    case: Case,
+    *,
+    unexplained: float,
+    noise: NoiseSource | Real = "repeats",
+    time_limit: float = 10.0,
+    deadline: float = float("inf"),
+) -> Solvability:
+    """Decide whether held-out targets can be answered, up to the noise in them.
+
+    Parameters
+    ----------
+    case : Case
+    unexplained : float, keyword-only
+        Share of the held-out variance that may stay unexplained in any case.
+    noise : {"repeats", "estimate"} or float, keyword-only, default "repeats"
+        As in `Noise.of`.
+    time_limit, deadline : float, keyword-only
+        As in `solvability`.
+    """
+
+    def ask(share: float) -> Solvability:
+        return solvability(
+            case.task,
+            kind="classification" if case.has_labels else "regression",
+            max_order=case.order,
+            time_limit=time_limit,
+            unexplained=share,
+            deadline=deadline,
+        )
+
+    solved = ask(unexplained)
+    if solved.solvable is not False:
+        return solved
+    estimate = Noise.of(case, noise)
+    if estimate is None:
+        return solved
+    n_held_out = len(case.held_out)
+    # Where the rank is unknown it is at most the number of combinations.
+    rank = solved.rank
+    if rank is None:
+        rank = min(n_held_out, _n_conjunctions(case))
+    allowed = estimate.unexplained(n_held_out, rank)
+    if not unexplained < solved.unexplained <= allowed:
+        return solved
+    remark = (
+        f"{estimate.source} In 999 of 1,000 cases, noise of this size leaves at most "
+        f"{100.0 * allowed:.3g} % of the held-out variance unexplained, so this share still counts "
+        "as solvable."
+    )
+    solved = ask(allowed)
+    return replace(solved, remarks=(*solved.remarks, remark))
+
+
+def _n_conjunctions(case: Case) -> int:
+    """Return the number of conjunctions of exactly K components in training."""
+    task = case.task
+    sets = [s for s in conjunction_sets(task.n_components, case.order) if len(s) == case.order]
+    return ConjunctionDesign.seen(task.train_components, sets, task.n_values).shape[1]

@@ -33,7 +33,7 @@ class AuditReport:
     ----------
     table : AuditTable
     order : int
-        K: the learners' outputs are sums of conjunctions of at most K components.
+        K, the required order: learners' outputs are sums of conjunctions of at most K components.
     settings : Settings
     evidence : tuple of Evidence
         One for each test split.
@@ -72,31 +72,10 @@ class AuditReport:
 
     @property
     def headline(self) -> str:
-        """Return one line with the verdict, the order, and whether the verdict is complete.
+        """Return one line: the verdict at the required order, and the order at which it changes."""
+        from partwhole.audit.headline import headline
 
-        Such as "Unsupported at order 1: 3 errors, 1 warning", "Supported at order 2, with 2 errors
-        silenced", "Supported at order 2 as far as decided" or "Nothing is held out".
-        """
-        at = f"at order {self.order}"
-        errors, warnings = (
-            count(len(of), item) if of else f"no {item}s"
-            for of, item in ((self.errors, "error"), (self.warnings, "warning"))
-        )
-        if self.errors:
-            return f"Unsupported {at}: {errors}, {warnings}"
-        if not any(len(item.case.held_out) for item in self.evidence):
-            return "Nothing is held out"
-        silenced = sum(
-            item.severity == "error" and item.silenced is not None for item in self.findings
-        )
-        silenced_errors = f"{count(silenced, 'error')} silenced"
-        if any(item.undecided for item in self.evidence):
-            return f"Supported {at} as far as decided" + (
-                f", with {silenced_errors}" if silenced else ""
-            )
-        return f"Supported {at}" + (
-            f", with {silenced_errors}" if silenced else f": {errors}, {warnings}"
-        )
+        return headline(self)
 
     @property
     def solvable(self) -> bool | None:

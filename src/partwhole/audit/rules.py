@@ -110,17 +110,28 @@ _TABLE = (
         "unseen-value",
         "error",
         "A tested value occurs in no training row.",
-        "A value of a component occurs in the test split and not in training.",
-        "",
+        "A value of a component occurs in the test split and not in training, in more than the "
+        "share unseen of the held-out rows; up to that share it is a warning.",
+        "unseen",
         "Add training rows with the value, or remove its rows from the test split.",
     ),
     Rule(
         "unseen-label",
         "error",
         "A tested label occurs in no training row.",
-        "A label of held-out combinations occurs in no training row.",
-        "",
+        "A label of held-out combinations occurs in no training row; for a share of rows as above.",
+        "unseen",
         "Add training rows with the label, or remove its rows from the test split.",
+    ),
+    Rule(
+        "not-determined",
+        "error",
+        "Training leaves the answers to held-out combinations open.",
+        "A held-out combination is determined when its row of the constant and all conjunctions "
+        "of at most K components lies in the row space of the training rows. The share of "
+        "determined combinations is below the threshold.",
+        "determined",
+        "Add the recommended combinations to training.",
     ),
     Rule(
         "not-solvable",
@@ -133,16 +144,6 @@ _TABLE = (
         "unexplained",
         "Choose targets that such sums can have, raise the order, or train a network that learns "
         "its features and check its predictions.",
-    ),
-    Rule(
-        "not-determined",
-        "error",
-        "Training leaves the answers to held-out combinations open.",
-        "A held-out combination is determined when its row of the constant and all conjunctions "
-        "of at most K components lies in the row space of the training rows. The share of "
-        "determined combinations is below the threshold.",
-        "determined",
-        "Add the recommended combinations to training.",
     ),
     Rule(
         "at-chance",
@@ -165,14 +166,34 @@ _TABLE = (
     Rule(
         "shortcut",
         "warning",
-        "A value or pair of values has different targets in training and in test.",
-        "A label's share (or, for numbers, the mean target in standard deviations) differs "
-        "between the training and the held-out combinations that have the value or pair by at "
-        "least shortcut_effect (shortcut_effect_sd), and the corrected p-value is at most "
-        "shortcut_p.",
+        "A component alone predicts the targets in training, and not in test.",
+        "The most probable label of each value is correct in training more often than the "
+        "commonest label, by at least shortcut_effect, and in test keeps less than half of that "
+        "gain. Numbers: the mean of each value explains at least shortcut_effect of the variance "
+        "in training, and in test targets rise by less than half of what it predicts. Training "
+        "rows are predicted from the others, and labels weighted to their shares in test.",
         "shortcut_effect",
-        "Balance the targets of its combinations between training and test.",
-        ("shortcut_effect_sd", "shortcut_p"),
+        "Show the component's values with other targets in training.",
+    ),
+    Rule(
+        "spurious-correlation",
+        "warning",
+        "A component predicts the targets in training and in test, though the others suffice.",
+        "A component alone predicts targets as for a shortcut, and in test too; but the other "
+        "components predict those of training as well without it. So the test cannot show whether "
+        "a learner relies on it.",
+        "shortcut_effect",
+        "Test on rows in which the component and the target are not correlated.",
+    ),
+    Rule(
+        "group-imbalance",
+        "warning",
+        "Training has few rows of a tested group.",
+        "A component predicts the targets though the others suffice, and the rows with one of its "
+        "values and one label are fewer than group_share of those expected if the two were "
+        "independent.",
+        "group_share",
+        "Add training rows of the group, or give them larger weights.",
     ),
     Rule(
         "not-held-out",
@@ -194,6 +215,15 @@ _TABLE = (
         "leak_slope",
         "Show the values in more training combinations, or use a representation that gives the "
         "full combination a smaller share.",
+    ),
+    Rule(
+        "failed-value",
+        "warning",
+        "All tested combinations of a value are predicted wrong.",
+        "At the reference representation no held-out row with the value, which training has, is "
+        "predicted its label.",
+        "",
+        "Add training combinations with the value that contradict the misleading association.",
     ),
     Rule(
         "thin-coverage",

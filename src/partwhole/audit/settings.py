@@ -37,7 +37,7 @@ OPTIONS = (
     "hold_out",
     "share",
     "seed",
-    "order",
+    "require_order",
     "weights",
     "features",
     "kernel",
@@ -45,6 +45,7 @@ OPTIONS = (
     "fit",
     "target_kind",
     "duplicates",
+    "noise",
     "missing",
     "bins",
     "add",
@@ -68,12 +69,15 @@ class Settings:
         Largest unexplained share of the held-out targets' variance at which they still count as
         solvable (numbers). The default tolerates numbers that a table rounds to four digits or
         more.
-    shortcut_effect : float, default 0.2
-        Smallest difference of a label's share between training and test that is reported.
-    shortcut_effect_sd : float, default 0.5
-        Smallest difference of mean targets that is reported, in standard deviations.
-    shortcut_p : float, default 0.01
-        Largest corrected p-value of a shortcut.
+    shortcut_effect : float, default 0.1
+        Smallest gain in accuracy over the commonest label, or share of variance explained, by
+        which a component alone predicts the targets of training.
+    group_share : float, default 0.2
+        Smallest share of the rows expected of a value and a label without a correlation that is
+        not reported.
+    unseen : float, default 0
+        Largest share of held-out rows with values or labels that training lacks at which the
+        verdict is that on the other rows.
     leak_slope : float, default 0.5
         Smallest slope of predicted on true targets that is not reported.
     coverage : int, default 3
@@ -96,9 +100,9 @@ class Settings:
 
     determined: Real = 1.0
     unexplained: Real = 1e-6
-    shortcut_effect: Real = 0.2
-    shortcut_effect_sd: Real = 0.5
-    shortcut_p: Real = 0.01
+    shortcut_effect: Real = 0.1
+    group_share: Real = 0.2
+    unseen: Real = 0.0
     leak_slope: Real = 0.5
     coverage: Real = 3
     silence: Mapping[str, str] = field(default_factory=dict)
@@ -236,12 +240,12 @@ def _check_threshold(name: str, value: object) -> None:
             _value_text(value),
             "write such as coverage = 3",
         )
-    elif name in ("shortcut_effect_sd", "leak_slope"):
+    elif name == "leak_slope":
         require(
             number and value >= 0,  # pyright: ignore
-            f"{name} is a number, 0 or more",
+            "leak_slope is a number, 0 or more",
             _value_text(value),
-            f"write such as {name} = 0.5",
+            "write such as leak_slope = 0.5",
         )
     else:
         require(

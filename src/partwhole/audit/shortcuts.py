@@ -1,315 +1,487 @@
-"""Shortcut candidates: values whose targets differ between training and test."""
+r"""Shortcuts: components that predict the target in training, and may not do so in the test split.
+
+A component (or a pair) alone predicts a label as the most probable one among the training rows of
+its value; a number as the mean of these rows. Training rows are left out of their own prediction.
+Labels are weighted to their shares q in the test split, so that a shift of labels alone is no
+shortcut: with :math:`p(v \mid y)` in training, the accuracy there is
+:math:`\sum_v \max_y q(y)\,p(v \mid y)`. If the test split has a single label, labels have their
+shares of training, and the accuracy is that in rows with the values of test. For numbers the mean
+may shift: what counts is the slope of targets on predictions. Derived here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb
 
 import numpy as np
-from jaxtyping import Float, Int
-from scipy import special
+from jaxtyping import Bool, Float, Int
 
 from partwhole._types import Real
-from partwhole.audit.case import Case
-from partwhole.audit.evidence import Shortcut
-from partwhole.features.conjunctions import Dictionary, conjunction_sets
+from partwhole.audit.case import TRAIN, Case
+from partwhole.audit.evidence import RareGroup, ShiftedValue, Shortcut
+from partwhole.features.conjunctions import Dictionary
 
-TERMS = 2048
-CHUNK = 1 << 20
-MOST_ASSIGNMENTS = 20_000
+# Share of its advantage in training that a predictor must keep in test.
+KEPT = 0.5
+# Standard errors by which a prediction in test must be worse.
+ERRORS = 3.0
+# Components of which pairs are searched too.
+MOST_PAIRED = 20
+N_EXAMPLES = 3
+# Of the training rows, those with combinations that differ in a component alone, for a verdict on
+# whether it matters; and the gain in accuracy, or explained variance, up to which it does not.
+COMPARED, MATTERS = 0.2, 0.01
+# Expected rows of a group below which its number is not judged.
+LEAST_EXPECTED = 5.0
 
 
-def shortcuts(
-    case: Case, *, effect: Real = 0.2, effect_sd: Real = 0.5, p_value: Real = 0.01, limit: int = 200
-) -> tuple[Shortcut, ...]:
-    r"""Return the values and pairs whose targets in training mislead about held-out combinations.
-
-    For labels the effect is the difference of a label's share between the training and the
-    held-out combinations that have the conjunction; for numbers the difference of mean targets
-    in standard deviations of the target over all combinations.
+def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tuple[Shortcut, ...]:
+    """Return the components and pairs that alone predict the target in training.
 
     Parameters
     ----------
     case : Case
-    effect : float, keyword-only, default 0.2
-        Smallest difference of shares that is reported.
-    effect_sd : float, keyword-only, default 0.5
-        Smallest difference of means that is reported, in standard deviations.
-    p_value : float, keyword-only, default 0.01
-        Greatest p-value, after correction, that is reported.
-    limit : int, keyword-only, default 200
-        Largest number of reported shortcuts.
+    effect : float, keyword-only, default 0.1
+        Smallest gain in accuracy over the commonest label, in training or in its rows with the
+        values of test, or share of variance explained.
+    group_share : float, keyword-only, default 0.2
+        Of a component that the others make superfluous: a group of rows with one of its values
+        and one label is rare if it has less than this share of the rows expected without a
+        correlation.
 
     Returns
     -------
     tuple of Shortcut
-        Strongest effect first; a conjunction is listed once, with the label (or target column)
-        that differs most. The search covers single values and, from order 2, pairs that occur in
-        training and in held-out combinations. A pair is left out if one of its values is reported
-        for the same label and direction, and the pair's effect exceeds that of the value by less
-        than half the threshold: 0.1 of a share, a quarter of a standard deviation.
-
-    Notes
-    -----
-    Derived here. Combinations count once each, whatever their weights; those whose rows are
-    evenly divided between labels have no label and are left out.
-
-    For labels, p is that of Fisher's exact test, twice the smaller hypergeometric tail: the
-    probability of a difference at least as large if the conjunction's combinations were assigned
-    to training and test at random. For numbers it is Student's t-test with the pooled variance,
-    which approximates the same random assignment (Pitman 1937); if that test is passed and there
-    are at most 20,000 assignments, they are enumerated instead. Groups of one are not tested.
-    Both are multiplied by the number of tests whose p-value could have been as small (Tarone,
-    Biometrics 1990), which bounds the probability of any false report.
+        Those that fail in test, and those that the other components make superfluous; the largest
+        loss first. The rows compared are the held-out ones, or all of the test split if none is
+        held out. A pair is listed if it predicts training better than either of its components
+        by `effect`.
 
     Examples
     --------
-    >>> from partwhole import tasks
     >>> from partwhole.audit.case import AuditTable
-    >>> task = tasks.context_dependence(3)
-    >>> table = AuditTable(task.components, task.targets[:, None], (task.targets > 0).astype(int),
-    ...                    np.where(task.is_train, 0, 1), np.ones(72), task.names, task.values,
-    ...                    ("response",), ("left", "right"), ("train", "test"))
-    >>> for found in shortcuts(table.case(1, 2)):
-    ...     print(found.components, found.values, found.label, round(found.train, 3), found.test)
-    (0,) (0,) right 0.667 0.0
-    (0,) (1,) right 0.333 1.0
+    >>> grid = np.array([(s, c, k) for s in range(2) for c in range(2) for k in range(5)])
+    >>> table = AuditTable(
+    ...     grid, 2.0 * grid[:, :1] - 1, grid[:, 0], (grid[:, 0] != grid[:, 1]).astype(int),
+    ...     np.ones(20), ("shape", "colour", "copy"), ((0, 1), (0, 1), tuple(range(5))),
+    ...     ("name",), ("cube", "ball"), ("train", "test"))
+    >>> for found in shortcuts(table.case(1, 1)):
+    ...     print(found.components, found.train, found.test, found.misleads)
+    (1,) 1.0 0.0 True
     """
-    if not len(case.held_out):
+    compare = comparison(case)
+    if compare is None:
         return ()
-    sets = conjunction_sets(case.task.n_components, min(case.order, 2))[1:]
-    count = _labels if case.has_labels else _numbers
-    threshold = float(effect if case.has_labels else effect_sd)
-    groups = [count(case, subset, threshold) for subset in sets]
-    bounds = np.sort(np.concatenate([group.least_tail.ravel() for group in groups]))
-    listed: dict[tuple, float] = {}
-    reported: list[Shortcut] = []
-    for group in groups:
-        corrected = _corrected(group.tail, bounds)
-        if not case.has_labels:
-            tail = group.tail.copy()
-            for place, output in np.argwhere(
-                (corrected <= p_value) & (np.abs(group.gap) >= threshold)
-            ):
-                tail[place, output] = group.by_assignment(int(place), int(output))
-            corrected = _corrected(tail, bounds)
-        size = np.where(corrected <= p_value, np.abs(group.gap), -1.0)
-        values, best = group.dictionary.values(), size.argmax(axis=1)
-        for place in np.flatnonzero(size.max(axis=1) >= threshold):
-            indices = tuple(int(value) for value in values[place])
-            parts = list(zip(group.dictionary.components, indices, strict=True))
-            output = int(best[place])
-            largest, up = float(size[place, output]), bool(group.gap[place, output] > 0)
-            if len(indices) == 1:
-                for other_output in np.flatnonzero(size[place] >= threshold):
-                    key = (parts[0], int(other_output), bool(group.gap[place, other_output] > 0))
-                    listed[key] = float(size[place, other_output])
-            elif (
-                largest
-                < max(listed.get((part, output, up), -1.0) for part in parts) + threshold / 2.0
-            ):
-                continue
-            reported.append(
-                Shortcut(
-                    group.dictionary.components,
-                    indices,
-                    int(group.n_train[place]),
-                    int(group.n_test[place]),
-                    group.names[output],
-                    float(group.train[place, output]),
-                    float(group.test[place, output]),
-                    largest,
-                    float(corrected[place, output]),
-                )
+    n = case.table.n_components
+    listed: dict[tuple[int, ...], float] = {}
+    found: list[Shortcut] = []
+    for subset in _sets(n):
+        score = compare.score(subset)
+        if score is None or score.gain < effect:
+            continue
+        alone = max((listed.get((c,), 0.0) for c in subset), default=0.0)
+        if len(subset) > 1 and score.gain - alone < effect:
+            continue
+        listed[subset] = score.gain
+        others = tuple(c for c in range(n) if c not in subset)
+        superfluous = len(subset) == 1 and compare.is_superfluous(subset, others)
+        if not (score.misleads or superfluous):
+            continue
+        rare = tuple(compare.rare(subset, float(group_share))) if superfluous else ()
+        examples = tuple(compare.examples(subset)) if score.misleads else ()
+        found.append(
+            Shortcut(
+                subset,
+                score.train,
+                score.test,
+                score.guess,
+                score.misleads,
+                superfluous,
+                examples,
+                rare,
             )
-    reported.sort(key=lambda shortcut: (-round(shortcut.effect, 9), shortcut.components))
-    return tuple(reported[:limit])
+        )
+    found.sort(key=lambda item: (not item.misleads, item.test - item.train, item.components))
+    return tuple(found)
+
+
+def comparison(case: Case) -> LabelScores | NumberScores | None:
+    """Return the scores of training against test; None if nothing can be compared.
+
+    Parameters
+    ----------
+    case : Case
+    """
+    table = case.table
+    train = np.flatnonzero(table.split == TRAIN)
+    test = case.rows_of(case.held_out)
+    if not len(test):
+        test = np.flatnonzero(table.split == case.split)
+    if table.label is not None:
+        # Labels that training lacks have a rule of their own.
+        test = test[np.isin(table.label[test], table.label[train])]
+    if not len(train) or not len(test):
+        return None
+    return (LabelScores if case.has_labels else NumberScores).of(case, train, test)
+
+
+def _sets(n: int) -> Iterator[tuple[int, ...]]:
+    yield from combinations(range(n), 1)
+    # A pair of two components is the whole combination.
+    if 2 < n <= MOST_PAIRED:
+        yield from combinations(range(n), 2)
+
+
+@dataclass(frozen=True)
+class Score:
+    """Accuracy (or share explained, and slope) of a set of components alone."""
+
+    train: float
+    test: float
+    guess: float
+    gain: float
+    misleads: bool
+
+
+def _error(rate: float, n: int) -> float:
+    """Return the standard error of a rate, with 2 successes and 2 failures more.
+
+    Agresti and Coull (The American Statistician, 1998).
+    """
+    rate = (rate * n + 2.0) / (n + 4.0)
+    return float(np.sqrt(rate * (1.0 - rate) / (n + 4.0)))
+
+
+def _ranked(weight: np.ndarray) -> np.ndarray:
+    return np.argsort(-weight, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
-    """Conjunctions of one set of components, with a column for each label or target.
+class LabelScores:
+    """Rows of training and test, with their labels and weights.
 
-    `gap` is the signed effect, `tail` its uncorrected p-value (1 where the effect is below the
-    threshold; for numbers by the t-test) and `least_tail` the least p-value that the counts
-    allow. For numbers `members` are each combination's conjunction, scores and split.
+    `q` is the share of each label in test, `prior` the one with which labels are predicted.
     """
 
-    dictionary: Dictionary
-    names: tuple[Hashable | None, ...]
-    n_train: Int[np.ndarray, " d"]
-    n_test: Int[np.ndarray, " d"]
-    train: Float[np.ndarray, "d k"]
-    test: Float[np.ndarray, "d k"]
-    gap: Float[np.ndarray, "d k"]
-    tail: Float[np.ndarray, "d k"]
-    least_tail: Float[np.ndarray, "d k"]
-    members: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    case: Case
+    train: Int[np.ndarray, " t"]
+    test: Int[np.ndarray, " s"]
+    label: Int[np.ndarray, " n"]
+    weights: Float[np.ndarray, " n"]
+    q: Float[np.ndarray, " k"]
+    prior: Float[np.ndarray, " k"]
+    per_label: Float[np.ndarray, " k"]
 
-    def by_assignment(self, place: int, output: int) -> float:
-        """Return the p-value over all assignments to training and test if they are few."""
-        drawn = int(min(self.n_train[place], self.n_test[place]))
-        whole = int(self.n_train[place] + self.n_test[place])
-        if self.members is None or comb(whole, drawn) > MOST_ASSIGNMENTS:
-            return float(self.tail[place, output])
-        index, scores, is_train = self.members
-        inside = index == place
-        y, seen = scores[inside, output], is_train[inside]
-        smaller = seen if self.n_train[place] == drawn else ~seen
-        sums = y[np.array(list(combinations(range(whole), drawn)))].sum(axis=1)
-        # The same numbers summed in different orders differ by rounding.
-        rounding = 1e-12 * float(np.abs(y).sum())
-        observed = float(y[smaller].sum())
-        tails = np.mean(sums >= observed - rounding), np.mean(sums <= observed + rounding)
-        return min(1.0, 2.0 * float(min(tails)))
+    @classmethod
+    def of(
+        cls, case: Case, train: Int[np.ndarray, " t"], test: Int[np.ndarray, " s"]
+    ) -> LabelScores:
+        table = case.table
+        assert table.label is not None
+        assert table.labels is not None
+        k, weights = len(table.labels), table.weights
+        q = np.bincount(table.label[test], weights[test], k)
+        per_label = np.bincount(table.label[train], weights[train], k)
+        prior = q if np.count_nonzero(q) > 1 else per_label
+        return cls(
+            case, train, test, table.label, weights, q / q.sum(), prior / prior.sum(), per_label
+        )
 
+    def _cells(self, subset: tuple[int, ...]) -> _Cells:
+        table = self.case.table
+        rows = np.concatenate([self.train, self.test])
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        k, t = len(self.q), len(self.train)
+        coded = index.astype(np.int64) * k + self.label[rows]
+        keys, cell, count = np.unique(coded[:t], return_inverse=True, return_counts=True)
+        weight = np.bincount(cell, self.weights[self.train])
+        value, label = np.divmod(keys, k)
+        score = self.prior[label] * weight / self.per_label[label]
+        return _Cells.of(dictionary, value, label, weight, count, score, index[t:], self.guessed)
 
-def _corrected(
-    tail: Float[np.ndarray, "d k"], bounds: Float[np.ndarray, " t"]
-) -> Float[np.ndarray, "d k"]:
-    """Multiply p-values by the number of tests whose least p-value is no larger."""
-    return np.minimum(1.0, tail * np.searchsorted(bounds, tail * (1.0 + 1e-9), side="right"))
+    @property
+    def guessed(self) -> Float[np.ndarray, " k"]:
+        """Return the credit of each label when the most probable one is guessed."""
+        best = self.prior >= self.prior.max() * (1.0 - 1e-12)
+        return best / best.sum()
 
+    def score(self, subset: tuple[int, ...]) -> Score:
+        cells = self._cells(subset)
+        right = cells.left_out_credit()
+        weights = self.weights[self.test]
+        # In all of training, and in its rows with the values of test, which may be few.
+        at_values = float(weights @ cells.accuracy(right) / weights.sum())
+        gain = float(max(cells.score @ right, at_values) - self.prior.max())
+        train = float(cells.score @ right) if np.count_nonzero(self.q) > 1 else at_values
+        credit = cells.credit(self.label[self.test])
+        test = float(weights @ credit / weights.sum())
+        guess = float(self.q.max())
+        error = np.hypot(_error(train, len(self.train)), _error(test, len(self.test)))
+        # With a single label in test every guess of it would be right: its share of hits counts.
+        lead, left = (train, test) if guess == 1.0 else (train - guess, test - guess)
+        misleads = left < KEPT * lead and train - test > ERRORS * error
+        return Score(train, test, guess, gain, bool(misleads))
 
-def _labels(case: Case, subset: tuple[int, ...], threshold: float) -> _Group:
-    """Compare the shares of labels."""
-    assert case.label is not None
-    assert case.table.labels is not None
-    has_label, task, names = case.label >= 0, case.task, case.table.labels
-    dictionary, index = Dictionary.of(task.components[has_label], subset, task.n_values)
-    coded, is_train = (
-        index.astype(np.int64) * len(names) + case.label[has_label],
-        task.is_train[has_label],
-    )
-    shape = (dictionary.size, len(names))
-    seen, in_test = (
-        np.bincount(coded[part], minlength=shape[0] * shape[1]).reshape(shape)
-        for part in (is_train, ~is_train)
-    )
-    n_train, n_test = seen.sum(axis=1), in_test.sum(axis=1)
-    if len(names) == 2:
-        # The share of the second label implies that of the first.
-        seen, in_test, names = seen[:, 1:], in_test[:, 1:], names[1:]
-    in_both = ((n_train > 0) & (n_test > 0))[:, None]
-    train = seen / np.maximum(n_train, 1)[:, None]
-    test = in_test / np.maximum(n_test, 1)[:, None]
-    gap = np.where(in_both, test - train, 0.0)
-    whole = np.broadcast_to((n_train + n_test)[:, None], seen.shape)
-    drawn = np.broadcast_to(n_test[:, None], seen.shape)
-    with_label = seen + in_test
-    lowest = np.maximum(0, with_label - whole + drawn)
-    ends = [
-        _log_chance(k, whole, with_label, drawn) for k in (lowest, np.minimum(with_label, drawn))
-    ]
-    least_tail = np.where(in_both, np.minimum(1.0, 2.0 * np.exp(np.minimum(*ends))), 1.0)
-    tail = np.ones(seen.shape)
-    tested = np.abs(gap) >= threshold
-    if tested.any():
-        counts_tested = (part[tested] for part in (in_test, whole, with_label, drawn))
-        tail[tested] = _fisher(*counts_tested)
-    return _Group(dictionary, names, n_train, n_test, train, test, gap, tail, least_tail)
+    def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:
+        table, rows = self.case.table, self.train
+        compared = _compared(table.components[rows], subset, others, table.n_values)
+        if self.weights[rows][compared].sum() < COMPARED * self.weights[rows].sum():
+            return False
+        rows = rows[compared]
+        right = [self._majority(rows, s) for s in (others, tuple(sorted((*subset, *others))))]
+        return right[1] - right[0] <= MATTERS
 
+    def _majority(self, rows: Int[np.ndarray, " r"], subset: tuple[int, ...]) -> float:
+        table, k = self.case.table, len(self.q)
+        _, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        keys, cell = np.unique(index.astype(np.int64) * k + self.label[rows], return_inverse=True)
+        weight = np.bincount(cell, self.weights[rows])
+        starts = np.flatnonzero(np.diff(keys // k, prepend=-1))
+        return float(np.maximum.reduceat(weight, starts).sum() / weight.sum())
 
-def _numbers(case: Case, subset: tuple[int, ...], threshold: float) -> _Group:
-    """Compare mean targets."""
-    task = case.task
-    dictionary, index = Dictionary.of(task.components, subset, task.n_values)
-    raw = task.targets.reshape(len(task.targets), -1)
-    centre, spread = raw.mean(axis=0), raw.std(axis=0)
-    # Outputs that do not vary have no effects.
-    scores = (raw - centre) / np.where(spread > 0, spread, np.inf)
-    sums = [
-        _moments(index[part], scores[part], dictionary.size)
-        for part in (task.is_train, ~task.is_train)
-    ]
-    (n_train, train, train_square), (n_test, test, test_square) = sums
-    in_both = ((n_train > 1) & (n_test > 1))[:, None]
-    gap = np.where(in_both, test - train, 0.0)
-    freedom = np.maximum(n_train + n_test - 2, 1)[:, None]
-    variance = (train_square + test_square) / freedom
-    variance *= (1.0 / np.maximum(n_train, 1) + 1.0 / np.maximum(n_test, 1))[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        tail = 2.0 * special.stdtr(freedom, -np.abs(gap) / np.sqrt(variance))
-    whole = n_train + n_test
-    log_one = special.gammaln(n_train + 1) + special.gammaln(n_test + 1)
-    log_one -= special.gammaln(whole + 1)
-    least_chance = np.minimum(1.0, 2.0 * np.exp(log_one))[:, None]
-    least_tail = np.where(in_both, np.broadcast_to(least_chance, gap.shape), 1.0)
-    # Without variance only the probability of the assignment itself remains.
-    tail = np.where(np.isnan(tail), 0.0, tail)
-    tail = np.where(np.abs(gap) >= threshold, np.maximum(tail, least_tail), 1.0)
-    return _Group(
-        dictionary,
-        (None,) * raw.shape[1],
-        n_train,
-        n_test,
-        centre + spread * train,
-        centre + spread * test,
-        gap,
-        tail,
-        least_tail,
-        (index, scores, task.is_train),
-    )
+    def examples(self, subset: tuple[int, ...]) -> Iterator[ShiftedValue]:
+        """Yield the values whose labels differ most between training and test."""
+        table, k = self.case.table, len(self.q)
+        rows = np.concatenate([self.train, self.test])
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        coded = index.astype(np.int64) * k + self.label[rows]
+        keys, cell = np.unique(coded, return_inverse=True)
+        value, label = np.divmod(keys, k)
+        t = len(self.train)
+        parts = [slice(None, t), slice(t, None)]
+        seen, in_test = (
+            np.bincount(cell[part], self.weights[rows[part]], len(keys)) for part in parts
+        )
+        of_value = [np.bincount(value, part) for part in (seen, in_test)]
+        in_both = (of_value[0] > 0) & (of_value[1] > 0)
+        shares = [
+            part / np.maximum(n, 1e-300)[value]
+            for part, n in zip((seen, in_test), of_value, strict=True)
+        ]
+        gap = np.where(in_both[value], shares[1] - shares[0], 0.0)
+        taken: set[int] = set()
+        for i in _ranked(np.abs(gap) * of_value[1][value]):
+            if len(taken) == N_EXAMPLES or gap[i] == 0.0:
+                return
+            if value[i] not in taken:
+                taken.add(int(value[i]))
+                values = tuple(int(v) for v in dictionary.values()[value[i]])
+                yield ShiftedValue(values, int(label[i]), float(shares[0][i]), float(shares[1][i]))
 
-
-def _moments(
-    index: Int[np.ndarray, " n"], scores: Float[np.ndarray, "n k"], size: int
-) -> tuple[Int[np.ndarray, " d"], Float[np.ndarray, "d k"], Float[np.ndarray, "d k"]]:
-    """Return each group's count, mean and sum of squares about it."""
-    count = np.bincount(index, minlength=size)
-    n = np.maximum(count, 1)[:, None]
-    mean = np.stack([np.bincount(index, y, minlength=size) for y in scores.T], axis=1) / n
-    residual = scores - mean[index]
-    square = np.stack([np.bincount(index, y**2, minlength=size) for y in residual.T], axis=1)
-    return count, mean, square
-
-
-def _log_chance(
-    k: np.ndarray, whole: np.ndarray, with_label: np.ndarray, drawn: np.ndarray
-) -> np.ndarray:
-    """Return the log of the hypergeometric chance that k of those drawn have the label."""
-
-    def log_choose(n: np.ndarray, r: np.ndarray) -> np.ndarray:
-        return special.gammaln(n + 1) - special.gammaln(r + 1) - special.gammaln(n - r + 1)
-
-    inside = log_choose(with_label, k) + log_choose(whole - with_label, drawn - k)
-    return inside - log_choose(whole, drawn)
-
-
-def _fisher(
-    k: Int[np.ndarray, " t"],
-    whole: Int[np.ndarray, " t"],
-    with_label: Int[np.ndarray, " t"],
-    drawn: Int[np.ndarray, " t"],
-) -> Float[np.ndarray, " t"]:
-    """Return twice the smaller hypergeometric tail, at most 1.
-
-    Past `TERMS` terms the rest is bounded by a geometric series, as ratios of neighbours fall.
-    """
-    lowest, highest = np.maximum(0, with_label - whole + drawn), np.minimum(with_label, drawn)
-    tails = []
-    for step, last in ((-1, lowest), (1, highest)):
-        length = np.minimum(np.abs(last - k) + 1, TERMS)
-        out = np.zeros(len(k))
-        # In chunks of at most about CHUNK terms.
-        part = (np.cumsum(length) - 1) // CHUNK
-        for chunk in np.unique(part):
-            members = np.flatnonzero(part == chunk)
-            n = length[members]
-            owner = np.repeat(members, n)
-            offset = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
-            terms = np.exp(
-                _log_chance(k[owner] + step * offset, whole[owner], with_label[owner], drawn[owner])
+    def rare(self, subset: tuple[int, ...], share: float) -> Iterator[RareGroup]:
+        """Yield the groups of a value and a label that training has, but seldom."""
+        table, k = self.case.table, len(self.q)
+        (component,) = subset
+        size = table.n_values[component] * k
+        coded = table.components[:, component].astype(np.int64) * k + self.label
+        seen, in_test = (
+            np.bincount(coded[rows], minlength=size).reshape(-1, k)
+            for rows in (self.train, self.test)
+        )
+        expected = seen.sum(axis=1)[:, None] * seen.sum(axis=0) / len(self.train)
+        is_rare = (seen > 0) & (in_test > 0) & (seen < share * expected)
+        is_rare &= expected >= LEAST_EXPECTED
+        for value, label in np.argwhere(is_rare):
+            yield RareGroup(
+                int(value),
+                int(label),
+                int(seen[value, label]),
+                float(expected[value, label]),
+                int(in_test[value, label]),
             )
-            out += np.bincount(owner, terms, minlength=len(k))
-            stop = np.cumsum(n) - 1
-            cut = np.flatnonzero((n == TERMS) & (terms[stop] > 0))
-            if len(cut):
-                end = terms[stop[cut]]
-                ratio = end / terms[stop[cut] - 1]
-                remainder = end * ratio / np.maximum(1.0 - ratio, 1e-300)
-                out[members[cut]] += np.where(ratio < 1.0, remainder, 1.0)
-        tails.append(out)
-    return np.minimum(1.0, 2.0 * np.minimum(*tails))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Cells of a value and a label in training, sorted by value.
+
+    `score` is the joint probability with labels weighted to test; `first` and `second` are the two
+    largest scores of each value, `ties` how many cells have the largest; `at` is the value of each
+    test row, and `guessed` the credit of each label for a value without rows.
+    """
+
+    value: Int[np.ndarray, " c"]
+    label: Int[np.ndarray, " c"]
+    weight: Float[np.ndarray, " c"]
+    count: Int[np.ndarray, " c"]
+    score: Float[np.ndarray, " c"]
+    first: Float[np.ndarray, " d"]
+    second: Float[np.ndarray, " d"]
+    ties: Float[np.ndarray, " d"]
+    at: Int[np.ndarray, " s"]
+    guessed: Float[np.ndarray, " k"]
+
+    @classmethod
+    def of(
+        cls,
+        dictionary: Dictionary,
+        value: Int[np.ndarray, " c"],
+        label: Int[np.ndarray, " c"],
+        weight: Float[np.ndarray, " c"],
+        count: Int[np.ndarray, " c"],
+        score: Float[np.ndarray, " c"],
+        at: Int[np.ndarray, " s"],
+        guessed: Float[np.ndarray, " k"],
+    ) -> _Cells:
+        first, second = np.zeros(dictionary.size), np.zeros(dictionary.size)
+        np.maximum.at(first, value, score)
+        is_first = score >= first[value] * (1.0 - 1e-12)
+        ties = np.bincount(value, is_first, dictionary.size)
+        np.maximum.at(second, value[~is_first], score[~is_first])
+        second = np.where(ties > 1, first, second)
+        return cls(value, label, weight, count, score, first, second, ties, at, guessed)
+
+    def left_out_credit(self) -> Float[np.ndarray, " c"]:
+        """Return the credit of a cell's rows, each predicted from the others; a tie counts half."""
+        own = self.score * (1.0 - 1.0 / self.count)
+        is_first = self.score >= self.first[self.value] * (1.0 - 1e-12)
+        rival = np.where(is_first, self.second[self.value], self.first[self.value])
+        credit = np.where(own > rival * (1.0 + 1e-12), 1.0, 0.0)
+        credit = np.where(np.isclose(own, rival, rtol=1e-12, atol=0.0), 0.5, credit)
+        return np.where((own == 0.0) & (rival == 0.0), self.guessed[self.label], credit)
+
+    def accuracy(self, credit: Float[np.ndarray, " c"]) -> Float[np.ndarray, " s"]:
+        """Return the credit of the training rows with the value of each test row, 0 without any."""
+        size = len(self.first)
+        of_value = np.bincount(self.value, self.score * credit, size)
+        whole = np.bincount(self.value, self.score, size)
+        return np.divide(of_value, whole, out=np.zeros(size), where=whole > 0)[self.at]
+
+    def credit(self, label: Int[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
+        """Return the credit of test rows with these labels; a tie counts half."""
+        k = len(self.guessed)
+        keys = self.value * k + self.label
+        place = np.minimum(np.searchsorted(keys, self.at * k + label), len(keys) - 1)
+        known = keys[place] == self.at * k + label
+        is_first = known & (self.score[place] >= self.first[self.at] * (1.0 - 1e-12))
+        credit = np.where(is_first, np.where(self.ties[self.at] > 1, 0.5, 1.0), 0.0)
+        return np.where(self.first[self.at] > 0.0, credit, self.guessed[label])
+
+
+@dataclass(frozen=True, eq=False)
+class NumberScores:
+    """Rows of training and test with their numbers."""
+
+    case: Case
+    train: Int[np.ndarray, " t"]
+    test: Int[np.ndarray, " s"]
+    targets: Float[np.ndarray, "n k"]
+    weights: Float[np.ndarray, " n"]
+    centre: Float[np.ndarray, " k"]
+    spread: float
+
+    @classmethod
+    def of(
+        cls, case: Case, train: Int[np.ndarray, " t"], test: Int[np.ndarray, " s"]
+    ) -> NumberScores:
+        targets, weights = case.table.targets, case.table.weights
+        # In units of the largest, so that squares neither overflow nor vanish.
+        size = float(np.abs(targets).max(initial=0.0)) or 1.0
+        targets, share = targets / size, weights[train] / weights[train].sum()
+        centre = share @ targets[train]
+        spread = float(share @ ((targets[train] - centre) ** 2).sum(axis=1))
+        return cls(case, train, test, targets, weights, centre, spread)
+
+    def _means(
+        self, rows: Int[np.ndarray, " r"], index: Int[np.ndarray, " r"], size: int
+    ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d k"]]:
+        weights = self.weights[rows]
+        total = np.bincount(index, weights, size)
+        sums = [np.bincount(index, weights * y, size) for y in self.targets[rows].T]
+        means = np.stack(sums, axis=1) / np.maximum(total, 1e-300)[:, None]
+        return total, np.where(total[:, None] > 0, means, self.centre)
+
+    def score(self, subset: tuple[int, ...]) -> Score | None:
+        table, t = self.case.table, len(self.train)
+        rows = np.concatenate([self.train, self.test])
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        total, means = self._means(self.train, index[:t], dictionary.size)
+        if self.spread == 0.0:
+            return None
+        own = self.weights[self.train] / total[index[:t]]
+        # Without its own row a mean is farther away; a lone row has only the mean of all.
+        left_out = (self.targets[self.train] - means[index[:t]]) / np.maximum(1.0 - own, 1e-9)[
+            :, None
+        ]
+        alone = own > 1.0 - 1e-9
+        left_out[alone] = self.targets[self.train][alone] - self.centre
+        share = self.weights[self.train] / self.weights[self.train].sum()
+        train = 1.0 - float(share @ (left_out**2).sum(axis=1)) / self.spread
+        known = total[index[t:]] > 0
+        slope, error = self._slope(means[index[t:]][known], self.test[known])
+        if np.isnan(slope):
+            return None
+        return Score(train, slope, 0.0, train, bool(slope + ERRORS * error < KEPT))
+
+    def _slope(
+        self, predicted: Float[np.ndarray, "s k"], rows: Int[np.ndarray, " s"]
+    ) -> tuple[float, float]:
+        """Return the slope of targets on predictions over all outputs, and its standard error."""
+        if len(rows) < 3:
+            return float("nan"), float("nan")
+        share = self.weights[rows] / self.weights[rows].sum()
+        x = predicted - share @ predicted
+        y = self.targets[rows] - share @ self.targets[rows]
+        square = float(share @ (x**2).sum(axis=1))
+        if square <= 1e-3 * self.spread:
+            return float("nan"), float("nan")
+        slope = float(share @ (x * y).sum(axis=1)) / square
+        left = float(share @ ((y - slope * x) ** 2).sum(axis=1))
+        return slope, float(np.sqrt(left / square / (len(rows) - 2)))
+
+    def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:
+        table, rows = self.case.table, self.train
+        compared = _compared(table.components[rows], subset, others, table.n_values)
+        if self.weights[rows][compared].sum() < COMPARED * self.weights[rows].sum():
+            return False
+        rows = rows[compared]
+        left = [self._left(rows, s) for s in (others, tuple(sorted((*subset, *others))))]
+        return left[0] - left[1] <= MATTERS * self.spread
+
+    def _left(self, rows: Int[np.ndarray, " r"], subset: tuple[int, ...]) -> float:
+        table = self.case.table
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        _, means = self._means(rows, index, dictionary.size)
+        share = self.weights[rows] / self.weights[rows].sum()
+        return float(share @ ((self.targets[rows] - means[index]) ** 2).sum(axis=1))
+
+    def examples(self, subset: tuple[int, ...]) -> Iterator[ShiftedValue]:
+        """Yield the values whose means differ most, apart from the shift of all."""
+        table, t = self.case.table, len(self.train)
+        if self.targets.shape[1] > 1:
+            return
+        rows = np.concatenate([self.train, self.test])
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        seen, train = self._means(self.train, index[:t], dictionary.size)
+        total, test = self._means(self.test, index[t:], dictionary.size)
+        in_both = (seen > 0) & (total > 0)
+        gap = np.where(in_both, test[:, 0] - train[:, 0], 0.0)
+        gap = np.where(in_both, gap - total[in_both] @ gap[in_both] / total[in_both].sum(), 0.0)
+        size = float(np.abs(table.targets).max(initial=0.0)) or 1.0
+        for i in _ranked(np.abs(gap) * total)[:N_EXAMPLES]:
+            if gap[i] == 0.0:
+                return
+            values = tuple(int(v) for v in dictionary.values()[i])
+            yield ShiftedValue(values, None, size * float(train[i, 0]), size * float(test[i, 0]))
+
+    def rare(self, subset: tuple[int, ...], share: float) -> Iterator[RareGroup]:
+        """Yield nothing: groups are those of labels."""
+        yield from ()
+
+
+def _compared(
+    components: Int[np.ndarray, "r C"],
+    subset: tuple[int, ...],
+    others: tuple[int, ...],
+    n_values: tuple[int, ...],
+) -> Bool[np.ndarray, " r"]:
+    """Return the rows of combinations of the others that occur with several values."""
+    dictionary, index = Dictionary.of(components, others, n_values)
+    _, value = Dictionary.of(components, subset, n_values)
+    low = np.full(dictionary.size, np.iinfo(value.dtype).max, dtype=value.dtype)
+    high = np.full(dictionary.size, -1, dtype=value.dtype)
+    np.minimum.at(low, index, value)
+    np.maximum.at(high, index, value)
+    return (low < high)[index]

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Point, Prediction
+from partwhole.audit.evidence import Point, Prediction, ShiftedValue, Shortcut
 
 LONGEST = 60
 # Salience of one hidden ReLU layer on two components.
@@ -120,6 +120,71 @@ def conjunction(case: Case, components: Iterable[int], values: Iterable[int]) ->
     return ", ".join(
         f"{printable(table.names[c])} = {printable(table.values[c][v])}"
         for c, v in zip(components, values, strict=True)
+    )
+
+
+def alone(case: Case, shortcut: Shortcut) -> str:
+    """Return the name of the component of a shortcut, or of its pair.
+
+    Parameters
+    ----------
+    case : Case
+    shortcut : Shortcut
+
+    Returns
+    -------
+    str
+    """
+    return " with ".join(printable(case.table.names[c]) for c in shortcut.components)
+
+
+def alone_predicts(case: Case, shortcut: Shortcut) -> str:
+    """Return how well a component alone predicts training and test, in words.
+
+    Parameters
+    ----------
+    case : Case
+    shortcut : Shortcut
+
+    Returns
+    -------
+    str
+    """
+    names = case.table.target
+    target = printable(names[0]) if len(names) == 1 else "the targets"
+    name, test = alone(case, shortcut), printable(case.name)
+    if case.has_labels:
+        return (
+            f"{name} alone predicts {target} correctly in {percent(shortcut.train)} of training "
+            f"(with labels in their shares of {test}) and {percent(shortcut.test)} of {test}, "
+            f"where the commonest label makes up {percent(shortcut.guess)}"
+        )
+    return (
+        f"{name} alone explains {percent(shortcut.train)} of the variance of {target} in training; "
+        f"in {test} {target} changes by {number(shortcut.test)} where it predicts a change by 1"
+    )
+
+
+def shifted(case: Case, shortcut: Shortcut, value: ShiftedValue) -> str:
+    """Return how the targets of a value differ between training and test, in words.
+
+    Parameters
+    ----------
+    case : Case
+    shortcut : Shortcut
+    value : ShiftedValue
+
+    Returns
+    -------
+    str
+    """
+    words = conjunction(case, shortcut.components, value.values)
+    if value.label is None or case.table.labels is None:
+        return f"{words} (mean {number(value.train)} in training, {number(value.test)} in test)"
+    label = printable(case.table.labels[value.label])
+    return (
+        f"{words} ('{label}' in {percent(value.train)} of its training rows, "
+        f"{percent(value.test)} of its test rows)"
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from partwhole._checks import require
+from partwhole._checks import InputError, require
 from partwhole.cli.streams import print_inert
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def audit(
         float | None, arg(metavar="FLOAT", help_behavior_hint="(with --hold-out; default: 0.2)")
     ] = None,
     seed: int = 0,
-    order: Annotated[int | None, arg(metavar="K", help_behavior_hint=NONE)] = None,
+    require_order: Annotated[int, arg(metavar="K")] = 1,
     weights: Name = "",
     features: File = None,
     feature_columns: Names = (),
@@ -57,6 +57,7 @@ def audit(
     fit: Literal["regression", "margin"] = "regression",
     target_kind: Literal["auto", "numbers", "labels"] = "auto",
     duplicates: Literal["average", "refuse"] = "average",
+    noise: Annotated[str, arg(metavar="{repeats,estimate,SD}")] = "repeats",
     missing: Literal["refuse", "drop", "value"] = "refuse",
     bins: Annotated[tuple[str, ...], arg(metavar="NAME=COUNT ...", help_behavior_hint=NONE)] = (),
     add: int = 5,
@@ -91,7 +92,9 @@ def audit(
         hold_out: Instead of a split column, hold out random rows or whole combinations.
         share: The share to hold out.
         seed: Seed of the rows that are held out, and of samples.
-        order: Largest number of components in a conjunction; 2 by default, 1 for two components.
+        require_order: How many components may interact in learners that the training set has to
+            support: 1 if parts add up, 2 if pairs interact. The report has the verdict at others
+            too.
         weights: The column of sample weights.
         features: A .npy file with a measured representation of each row.
         feature_columns: Columns with a measured representation.
@@ -99,6 +102,8 @@ def audit(
         fit: The predicted learner: least-norm regression, or the largest margin of labels.
         target_kind: Whether the target is numbers or labels; auto takes text as labels.
         duplicates: How to treat a combination whose rows differ in their target.
+        noise: How far noise may keep targets from what can be answered: the deviation of repeated
+            rows, an estimate from training, or a standard deviation.
         missing: Refuse missing entries, drop their rows, or count them as a value.
         bins: Components that are numbers, in so many bins of about equal counts: age=10.
         add: Largest number of combinations to recommend for training, in about 10 seconds.
@@ -169,13 +174,14 @@ def audit(
             else split or None,
             train="train" if tables else train,
             test=None if tables else list(test) or None,
-            order=order,
+            require_order=require_order,
             weights=weights or None,
             features=list(feature_columns) or features,
             kernel=kernel,
             fit=fit,
             target_kind=target_kind,
             duplicates=duplicates,
+            noise=_noise(noise),
             missing=missing,
             bins=_bins(bins),
             add=add,
@@ -202,6 +208,17 @@ def _checked(outputs: dict[str, Path | None], inputs: dict[str, Path | None]) ->
         list(files.items()), [(name, path) for name, path in inputs.items() if path is not None]
     )
     return files
+
+
+def _noise(text: str) -> Literal["repeats", "estimate"] | float:
+    if text == "repeats" or text == "estimate":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            f"noise is repeats, estimate or a standard deviation; got {text!r}; write such as 0.1"
+        ) from None
 
 
 def _bins(entries: tuple[str, ...]) -> dict[str, int]:

@@ -6,15 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from partwhole.audit.evidence import Evidence
-from partwhole.audit.judging.learners import not_determined, not_solvable, poor_predictions
+from partwhole.audit.judging.learners import (
+    failed_values,
+    not_determined,
+    not_solvable,
+    poor_predictions,
+)
 from partwhole.audit.judging.rows import (
     conflicting_duplicates,
+    correlations,
     not_held_out,
     shortcuts,
     thin_coverage,
     unseen_labels,
     unseen_values,
 )
+from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import Settings
 
@@ -46,12 +53,15 @@ def judge(evidence: Sequence[Evidence], settings: Settings) -> tuple[Finding, ..
 
 
 def _judge_split(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
-    yield from unseen_values(evidence)
-    yield from unseen_labels(evidence.case)
-    yield from not_solvable(evidence)
-    yield from not_determined(evidence, settings)
+    rest = without_unseen(evidence, settings.unseen)
+    for finding in (*unseen_values(evidence), *unseen_labels(evidence.case)):
+        yield finding if rest is evidence else replace(finding, severity="warning")
+    yield from not_solvable(rest)
+    yield from not_determined(rest, settings)
     yield from poor_predictions(evidence, settings)
+    yield from failed_values(evidence)
     yield from shortcuts(evidence)
+    yield from correlations(evidence)
     yield from not_held_out(evidence.case)
     yield from thin_coverage(evidence, settings)
     yield from conflicting_duplicates(evidence.case, training=False)

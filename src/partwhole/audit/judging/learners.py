@@ -13,6 +13,7 @@ from partwhole.audit.rules import Finding
 from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (
     combination,
+    conjunction,
     count,
     learners,
     number,
@@ -24,6 +25,9 @@ from partwhole.audit.wording import (
 )
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
+
+# Values that are named in a finding.
+MOST_NAMED = 5
 
 
 def _learners(case: Case) -> str:
@@ -73,7 +77,8 @@ def _unexplained(solvability: Solvability) -> str:
             f"The {best} leaves {100.0 * solvability.unexplained:.3g} % of the variance of the "
             f"held-out targets unexplained; the threshold 'unexplained' allows {allowed}"
         )
-    return f"{sentence}. If the remainder is noise, raise this threshold. "
+    noise = "If the remainder is noise, pass its standard deviation as noise, or 'estimate'."
+    return f"{sentence}. {noise} "
 
 
 def not_determined(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
@@ -181,9 +186,37 @@ def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding
         )
     point = prediction.points[prediction.reference]
     # Labels need the sign alone: a leak that leaves all of them correct costs nothing.
-    is_harmful = not case.has_labels or point.accuracy < 1.0 - ROUNDING
+    is_harmful = not case.has_labels or point.accuracy < prediction.ceiling - ROUNDING
     if point.leak_slope < settings.leak_slope and is_harmful:
         yield _strong_leak(case, point, settings)
+
+
+def failed_values(evidence: Evidence) -> Iterator[Finding]:
+    """Report values of training whose held-out combinations are all predicted wrong."""
+    case, prediction = evidence.case, evidence.prediction
+    # Where all is guessed, another rule says so.
+    if prediction is None or not case.has_labels or evidence.is_better_than_guesses is False:
+        return
+    failed = [item for item in prediction.worst if item.accuracy <= ROUNDING and item.n_train > 0]
+    if not failed:
+        return
+    names = [conjunction(case, [item.component], [item.value]) for item in failed[:MOST_NAMED]]
+    if len(failed) > MOST_NAMED:
+        least = "at least " if len(failed) == len(prediction.worst) else ""
+        names.append(f"{least}{len(failed) - MOST_NAMED} more")
+    has = np.zeros(len(case.held_out), dtype=bool)
+    for item in failed:
+        has |= case.task.components[case.held_out, item.component] == item.value
+    point = prediction.points[prediction.reference]
+    yield finding_of(
+        "failed-value",
+        case,
+        f"At {representation_name(point, case.table.n_components)}, all held-out rows of "
+        f"{printable(case.name)} with {', '.join(names)} are predicted wrong. Add training "
+        "combinations that contradict the misleading association.",
+        case.rows_of(case.held_out[has]),
+        names[0],
+    )
 
 
 def _strong_leak(case: Case, point: Point, settings: Settings) -> Finding:

@@ -8,14 +8,23 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.evidence import Evidence, Shortcut, UnseenValue
+from partwhole.audit.evidence import Evidence, RareGroup, UnseenValue
 from partwhole.audit.judging.finding import finding_of
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import Settings
-from partwhole.audit.wording import combination, conjunction, count, number, percent, printable
+from partwhole.audit.wording import (
+    alone,
+    alone_predicts,
+    combination,
+    conjunction,
+    count,
+    number,
+    printable,
+    shifted,
+)
 
-# The strongest shortcuts have a finding each; the search returns this many candidates at most.
-MOST_SHORTCUTS, MOST_CANDIDATES = 20, 200
+# The strongest shortcuts have a finding each.
+MOST_SHORTCUTS = 5
 # Unseen values of one component that have a finding each; beyond it, examples in one finding.
 MOST_UNSEEN, N_EXAMPLES = 5, 3
 # Values of thin coverage that are named.
@@ -103,56 +112,86 @@ def unseen_labels(case: Case) -> Iterator[Finding]:
 
 
 def shortcuts(evidence: Evidence) -> Iterator[Finding]:
-    """Report values and pairs whose targets in training mislead about the test split."""
+    """Report components that alone predict the targets of training, and fail in test."""
     case = evidence.case
-    for shortcut in evidence.shortcuts[:MOST_SHORTCUTS]:
-        subject = conjunction(case, shortcut.components, shortcut.values)
+    misleading = [item for item in evidence.shortcuts if item.misleads]
+    for shortcut in misleading[:MOST_SHORTCUTS]:
+        name = alone(case, shortcut)
+        examples = "; ".join(shifted(case, shortcut, item) for item in shortcut.examples)
         yield finding_of(
             "shortcut",
             case,
-            f"{subject}: {_shift(case, shortcut)}. A learner that relies on this association is "
-            "misled. Balance the targets between training and test.",
-            _held_out_rows(case, [shortcut]),
-            subject,
+            f"{alone_predicts(case, shortcut)}{f', such as {examples}' if examples else ''}. A "
+            f"learner that relies on {name} is misled. Show its values with other targets in "
+            "training.",
+            _tested_rows(case),
+            name,
         )
-    weaker = evidence.shortcuts[MOST_SHORTCUTS:]
-    if weaker:
-        cut = f" (the search keeps at most {MOST_CANDIDATES} candidates)"
+    left = [alone(case, item) for item in misleading[MOST_SHORTCUTS:]]
+    if left:
         yield finding_of(
             "shortcut",
             case,
-            f"{count(len(weaker), 'more value or pair', 'more values and pairs')} of "
-            f"{printable(case.name)} {'has' if len(weaker) == 1 else 'have'} different targets in "
-            f"training and in test, with effects from {number(weaker[0].effect)} to "
-            f"{number(weaker[-1].effect)}; the strongest {MOST_SHORTCUTS} have their own "
-            f"findings{cut if len(evidence.shortcuts) >= MOST_CANDIDATES else ''}. "
-            "Balance their targets between training and test.",
-            _held_out_rows(case, weaker),
-            "weaker candidates",
+            f"{count(len(left), 'weaker one')} of {printable(case.name)}: {', '.join(left)}.",
+            _tested_rows(case),
+            "weaker shortcuts",
         )
 
 
-def _shift(case: Case, shortcut: Shortcut) -> str:
-    name, p = printable(case.name), f"p = {shortcut.p_value:.1g}"
-    if shortcut.label is None:
-        target = printable(case.table.target[0]) if len(case.table.target) == 1 else "the target"
-        return (
-            f"the mean of {target} is {number(shortcut.train)} in training and "
-            f"{number(shortcut.test)} in {name} (effect {number(shortcut.effect)} standard "
-            f"deviations, {p})"
+def correlations(evidence: Evidence) -> Iterator[Finding]:
+    """Report components that predict the targets though others suffice, and their rare groups."""
+    case, table = evidence.case, evidence.case.table
+    for shortcut in evidence.shortcuts:
+        if not shortcut.superfluous:
+            continue
+        name = alone(case, shortcut)
+        if not shortcut.misleads:
+            yield finding_of(
+                "spurious-correlation",
+                case,
+                f"{alone_predicts(case, shortcut)}. The other components predict training as well "
+                f"without it, so {printable(case.name)} cannot show whether a learner relies on "
+                f"{name}. Test on rows in which it and the target are not correlated.",
+                _tested_rows(case),
+                name,
+            )
+        if not shortcut.rare or table.labels is None:
+            continue
+        (component,) = shortcut.components
+        groups = [
+            f"{count(group.n_train, 'row')} of {conjunction(case, [component], [group.value])} "
+            f"with '{printable(table.labels[group.label])}' ({number(group.expected)} expected "
+            f"without a correlation; {group.n_test:,} in {printable(case.name)})"
+            for group in shortcut.rare
+        ]
+        further = f"; and {len(groups) - N_EXAMPLES:,} more groups" * (len(groups) > N_EXAMPLES)
+        yield finding_of(
+            "group-imbalance",
+            case,
+            f"Training has {'; '.join(groups[:N_EXAMPLES])}{further}. Learners tend to fail on "
+            "such groups. Add training rows of them, or give them larger weights.",
+            _rows_of_groups(case, component, shortcut.rare),
+            name,
         )
-    return (
-        f"{percent(shortcut.train)} of combinations are '{printable(shortcut.label)}' in training, "
-        f"{percent(shortcut.test)} in {name} (effect {number(shortcut.effect)}, {p})"
-    )
 
 
-def _held_out_rows(case: Case, shortcuts: Sequence[Shortcut]) -> Int[np.ndarray, " r"]:
-    components = case.task.components[case.held_out]
-    has = np.zeros(len(components), dtype=bool)
-    for shortcut in shortcuts:
-        has |= np.all(components[:, list(shortcut.components)] == np.array(shortcut.values), axis=1)
-    return case.rows_of(case.held_out[has])
+def _tested_rows(case: Case) -> Int[np.ndarray, " r"]:
+    """Return the held-out rows, or all of the test split if none is held out."""
+    rows = case.rows_of(case.held_out)
+    return rows if len(rows) else np.flatnonzero(case.table.split == case.split)
+
+
+def _rows_of_groups(
+    case: Case, component: int, groups: Sequence[RareGroup]
+) -> Int[np.ndarray, " r"]:
+    table, rows = case.table, np.flatnonzero(case.table.split == case.split)
+    assert table.label is not None
+    has = np.zeros(len(rows), dtype=bool)
+    for group in groups:
+        has |= (table.components[rows, component] == group.value) & (
+            table.label[rows] == group.label
+        )
+    return rows[has]
 
 
 def not_held_out(case: Case) -> Iterator[Finding]:

@@ -11,7 +11,15 @@ import numpy as np
 
 from partwhole import __version__
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Additions, Coverage, Evidence, Point, Prediction, Shortcut
+from partwhole.audit.evidence import (
+    Additions,
+    Coverage,
+    Evidence,
+    Point,
+    Prediction,
+    Rung,
+    Shortcut,
+)
 from partwhole.audit.rules import Finding
 from partwhole.limits.proofs.certificates import Certificate
 from partwhole.limits.proofs.determination import Determination
@@ -21,8 +29,8 @@ if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
 
 SCHEMA = 1
-MOST_ROWS = 10_000
-MOST_ITEMS = 100_000
+MOST_ROWS = 1_000
+MOST_ITEMS = 1_000
 # Larger whole numbers lose digits in readers that store all numbers as doubles.
 LARGEST = 2**53
 
@@ -37,9 +45,9 @@ def to_dict(report: AuditReport) -> dict[str, Any]:
     Returns
     -------
     dict
-        Rows count from 0. Long lists are truncated (rows of a finding after 10,000, other lists
-        after 100,000) and accompanied by the count of all entries. Unknown values and NaN are
-        None.
+        Rows count from 0. Lists are truncated after 1,000 entries and accompanied by the count of
+        all; what concerns single rows is in `AuditReport.rows_to_frame`. Unknown values and NaN
+        are None.
     """
     table = report.table
     return {
@@ -135,22 +143,45 @@ def _split(evidence: Evidence) -> dict[str, Any]:
         "rows_also_in_training": len(case.also_seen),
         "combinations_in_training": case.task.n_train,
         "held_out": len(case.held_out),
+        "ladder": [_rung(case, rung) for rung in evidence.ladder],
         "coverage": _coverage(case, evidence.coverage),
         "solvability": evidence.solvability and _solvability(case, evidence.solvability),
         "determination": evidence.determination and _determination(case, evidence.determination),
         "shortcuts": [_shortcut(case, shortcut) for shortcut in evidence.shortcuts],
         "prediction": evidence.prediction and _prediction(evidence, evidence.prediction),
+        "remainder": evidence.remainder and _remainder(evidence),
         "additions": evidence.additions and _additions(case, evidence.additions),
         "seconds": evidence.seconds,
     }
 
 
+def _remainder(evidence: Evidence) -> dict[str, Any] | None:
+    rest, determination = evidence.remainder, evidence.determination
+    if rest is None or determination is None:
+        return None
+    return {
+        "rows_left_out": len(rest.left_out),
+        "share_left_out": _number(rest.share),
+        "determined": _number(float(determination.determined[rest.kept].mean())),
+        "solvable": rest.solvability.solvable,
+    }
+
+
+def _rung(case: Case, rung: Rung) -> dict[str, Any]:
+    return {
+        "order": rung.order,
+        "conjunctions": {"train": rung.seen, "test": rung.in_test, "lacking": rung.unseen},
+        "lacking": [_values(case, components, values) for components, values in rung.lacking],
+        "determined": _number(rung.share),
+        "undecided_count": rung.undecided,
+        "solvable": rung.solvable,
+        "fit_of_training": _number(rung.fitted),
+        "seconds": rung.seconds,
+    }
+
+
 def _coverage(case: Case, coverage: Coverage) -> dict[str, Any]:
     return {
-        "orders": [
-            {"order": o.order, "seen": o.seen, "in_test": o.in_test, "unseen": o.unseen}
-            for o in coverage.orders
-        ],
         "graph_components": coverage.n_graph_components,
         "value_count": len(coverage.values),
         "values": [
@@ -241,20 +272,41 @@ def _determination(case: Case, determination: Determination) -> dict[str, Any]:
 
 def _shortcut(case: Case, shortcut: Shortcut) -> dict[str, Any]:
     return {
-        "values": _values(case, shortcut.components, shortcut.values),
-        "label": None if shortcut.label is None else _plain(shortcut.label),
-        "n_train": shortcut.n_train,
-        "n_test": shortcut.n_test,
+        "components": [case.table.names[c] for c in shortcut.components],
         "train": _number(shortcut.train),
         "test": _number(shortcut.test),
-        "effect": _number(shortcut.effect),
-        "p_value": _number(shortcut.p_value),
+        "guess": _number(shortcut.guess),
+        "misleads": shortcut.misleads,
+        "superfluous": shortcut.superfluous,
+        "examples": [
+            {
+                "values": _values(case, shortcut.components, item.values),
+                "label": _label(case, item.label),
+                "train": _number(item.train),
+                "test": _number(item.test),
+            }
+            for item in shortcut.examples
+        ],
+        "rare": [
+            {
+                "value": _plain(case.table.values[shortcut.components[0]][item.value]),
+                "label": _label(case, item.label),
+                "n_train": item.n_train,
+                "expected": _number(item.expected),
+                "n_test": item.n_test,
+            }
+            for item in shortcut.rare
+        ],
     }
 
 
+def _label(case: Case, label: int | None) -> Any:
+    labels = case.table.labels
+    return None if label is None or labels is None else _plain(labels[label])
+
+
 def _prediction(evidence: Evidence, prediction: Prediction) -> dict[str, Any]:
-    case, determination = evidence.case, evidence.determination
-    reference = prediction.points[prediction.reference]
+    case = evidence.case
     return {
         "axis": prediction.axis,
         "fit": prediction.fit,
@@ -262,21 +314,11 @@ def _prediction(evidence: Evidence, prediction: Prediction) -> dict[str, Any]:
         "reference": prediction.reference,
         "constant_error": _number(prediction.constant_error),
         "chance": _number(prediction.chance),
+        "ceiling": _number(prediction.ceiling),
+        "commonest": _number(prediction.commonest),
+        "ties": prediction.ties,
         "structure": _number(prediction.structure),
         "noise": _number(prediction.noise),
-        "held_out_count": len(case.held_out),
-        "held_out": [
-            {
-                "values": _combination(case, case.task.components[row]),
-                "target": _target(case, int(row)),
-                "output": reference.outputs[i].tolist(),
-                "weight": float(case.weights[row]),
-                "determined": None
-                if determination is None or determination.undecided[i]
-                else bool(determination.determined[i]),
-            }
-            for i, row in enumerate(case.held_out[:MOST_ITEMS])
-        ],
         "worst": [
             {
                 "component": case.table.names[item.component],

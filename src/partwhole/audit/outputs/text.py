@@ -87,7 +87,12 @@ def rule_table(settings: Settings | None = None) -> str:
 
 def _lines(report: AuditReport) -> Iterator[str]:
     table = report.table
-    yield report.headline
+    yield from _wrapped(f"{report.headline}.")
+    errors, warnings = (
+        count(len(of), noun) if of else f"no {noun}s"
+        for of, noun in ((report.errors, "error"), (report.warnings, "warning"))
+    )
+    yield f"{errors[:1].upper()}{errors[1:]}, {warnings}."
     names = ", ".join(
         f"{printable(name)} ({n:,})" for name, n in zip(table.names, table.n_values, strict=True)
     )
@@ -106,9 +111,8 @@ def _lines(report: AuditReport) -> Iterator[str]:
     )
     if report.order < table.n_components - 1:
         yield from _wrapped(
-            f"For learners that use conjunctions of more than {count(report.order, 'component')}, "
-            f"such as deep networks and most kernels on {table.n_components} components, audit "
-            f"with order {table.n_components - 1}."
+            "Deep networks and most kernels use larger conjunctions too: the table below has the "
+            "verdict at higher orders, and --require-order makes one of them count."
         )
     yield from _findings(report.findings)
     for evidence in report.evidence:
@@ -158,9 +162,7 @@ def _split(evidence: Evidence) -> Iterator[str]:
         f"{count(n_held_out, 'held-out combination')}; training has {train:,}. The values seen in "
         f"training form {count(evidence.coverage.n_graph_components, 'connected group')}."
     )
-    yield f"    {'order':>5}  {'seen in training':>16}  {'held out':>10}  {'of them unseen':>14}"
-    for row in evidence.coverage.orders:
-        yield f"    {row.order:>5}  {row.seen:>16,}  {row.in_test:>10,}  {row.unseen:>14,}"
+    yield from _ladder(evidence)
     determination = evidence.determination
     if determination is not None:
         yield from _wrapped(
@@ -186,47 +188,110 @@ def _split(evidence: Evidence) -> Iterator[str]:
         yield from _additions(evidence, evidence.additions)
 
 
+def _ladder(evidence: Evidence) -> Iterator[str]:
+    """Yield a line for each order: what training lacks, determines and can answer."""
+    yield (
+        "    order  in training  held out   lacking    determined  solvable  fit of training"
+        "  seconds"
+    )
+    words = {True: "yes", False: "no", None: "-"}
+    for rung in evidence.ladder:
+        determined = "not decided" if rung.undecided else percent(rung.share)
+        fitted = "-" if np.isnan(rung.fitted) else percent(rung.fitted)
+        seconds = "" if rung.order == evidence.case.order else f"{rung.seconds:.1f}"
+        yield (
+            f"    {rung.order:>5}  {rung.seen:>11,}  {rung.in_test:>8,}  {rung.unseen:>8,}"
+            f"  {determined:>12}  {words[rung.solvable]:>8}"
+            f"  {fitted:>15}  {seconds:>7}"
+        )
+
+
 def _prediction(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
-    labels = evidence.case.has_labels
+    if evidence.case.has_labels:
+        yield from _accuracy(evidence, prediction)
+    else:
+        yield from _error(evidence, prediction)
+    yield from _cautions(evidence, prediction)
+    yield from _worst(evidence, prediction)
+    yield from _remarks(prediction.remarks)
+
+
+def _along(evidence: Evidence, prediction: Prediction) -> str:
+    """Return the range of representations in words."""
+    inside = [inner for inner in prediction.points if not np.isnan(inner.position)]
+    if not inside:
+        return ""
+    last = f" to {inside[-1].label}" if len(inside) > 1 else ""
+    learner = learners(evidence.case, evidence.case.table.n_components)
+    return f" over {inside[0].label}{last} of {learner}"
+
+
+def _accuracy(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
+    """Yield the share of rows that are predicted right, with its limit and its baselines."""
+    inside = [inner for inner in prediction.points if not np.isnan(inner.position)]
+    at = prediction.points[prediction.reference]
+    line = f"Predicted accuracy by rows{_along(evidence, prediction)}: "
+    if inside:
+        scores = [inner.accuracy for inner in inside]
+        low, high = percent(min(scores)), percent(max(scores))
+        line += f"{low} to {high}" if low != high else f"{low} throughout"
+        line += "; "
+    line += (
+        f"{percent(at.accuracy)} at "
+        f"{representation_name(at, evidence.case.table.n_components)}. Always answering the "
+        f"commonest label: {percent(prediction.commonest)}."
+    )
+    if prediction.ceiling < 1.0:
+        line += (
+            f" At most {percent(prediction.ceiling)} is possible: the other rows have labels that "
+            "training lacks, or differ from those of the same combination."
+        )
+    line += (
+        f" Mean over labels (balanced accuracy): {percent(at.balanced_accuracy)}; guessing: "
+        f"{percent(prediction.chance)}."
+    )
+    if prediction.ties:
+        line += (
+            f" {count(prediction.ties, 'combination')} with several highest outputs "
+            f"{'counts' if prediction.ties == 1 else 'count'} in part."
+        )
+    yield from _wrapped(line)
+
+
+def _error(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
     inside = [inner for inner in prediction.points if not np.isnan(inner.position)]
     at = prediction.points[prediction.reference]
     tiny = 1e-12 * prediction.constant_error
-    measure = "balanced accuracy" if labels else "squared error"
 
     def score(value: float) -> str:
         # An exact answer has an error of rounding size, which is not reported.
-        return percent(value) if labels else number(value if value > tiny else 0.0)
+        return number(value if value > tiny else 0.0)
 
-    scores = [inner.balanced_accuracy if labels else inner.error for inner in inside]
-    line = f"Predicted {measure}"
+    line = f"Predicted squared error{_along(evidence, prediction)}"
     n_components = evidence.case.table.n_components
-    if scores:
+    if inside:
+        scores = [inner.error for inner in inside]
         low, high = score(float(np.min(scores))), score(float(np.max(scores)))
-        last = f" to {inside[-1].label}" if len(inside) > 1 else ""
-        line += f" over {inside[0].label}{last} of "
-        line += f"{learners(evidence.case, n_components)}: "
-        line += f"{low} to {high}" if low != high else f"{low} throughout"
-    base = prediction.chance if labels else prediction.constant_error
-    line += (
-        f" ({'guessing among the labels' if labels else 'the mean of training'} has {score(base)})."
-    )
+        line += f": {low} to {high}" if low != high else f": {low} throughout"
+    line += f" (the mean of training has {score(prediction.constant_error)})."
     slope = 0.0 if abs(at.leak_slope) < 1e-9 else at.leak_slope
-    reference_score = at.balanced_accuracy if labels else at.error
-    line += f" At {representation_name(at, n_components)}: {score(reference_score)}"
+    line += f" At {representation_name(at, n_components)}: {score(at.error)}"
     # Constant targets have no slope.
     line += "." if np.isnan(slope) else f", leak slope {number(slope)}."
     yield from _wrapped(line)
-    yield from _cautions(evidence, prediction)
+
+
+def _worst(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
+    labels, tiny = evidence.case.has_labels, 1e-12 * prediction.constant_error
     worst = [
         f"{conjunction(evidence.case, [item.component], [item.value])} "
-        f"({score(item.accuracy if labels else item.error)})"
+        f"({percent(item.accuracy) if labels else number(item.error)})"
         for item in prediction.worst[:MOST_WORST]
         if (item.accuracy < 1.0 if labels else item.error > tiny)
     ]
     if worst:
         kind = "accuracy" if labels else "error"
         yield from _wrapped(f"Worst values there, with their {kind}: {', '.join(worst)}.")
-    yield from _remarks(prediction.remarks)
 
 
 def _cautions(evidence: Evidence, prediction: Prediction) -> Iterator[str]:

@@ -223,10 +223,11 @@ def _learners(report: AuditReport) -> Html:
         ),
         tag(
             "p",
-            f"For learners of higher order, such as deep networks and most kernels on {n} "
-            f"components, audit with order {n - 1}. The predictions on this page are for learners "
-            f"cut off at order {order}: conjunctions of more than {count(order, 'component')} "
-            "count as memory, which does not carry over to held-out combinations.",
+            f"Deep networks and most kernels on {n} components are of higher order: the table of "
+            "each test split has the verdict for them. The predictions on this page are for "
+            f"learners cut off at order {order}: conjunctions of more than "
+            f"{count(order, 'component')} count as memory, which does not carry over to held-out "
+            "combinations.",
         )
         if order < n - 1
         else None,

@@ -83,7 +83,7 @@ def opening(report: AuditReport) -> Html:
     return join(
         tag(
             "p",
-            f"partwhole audit · {printable(audited.source)} · order K = {report.order}",
+            f"partwhole audit · {printable(audited.source)}",
             class_="name",
         ),
         tag(
@@ -108,9 +108,9 @@ def _learners(report: AuditReport) -> Html:
     if order < n - 1:
         cut = (
             f" They are cut off at order {order}: conjunctions of more than "
-            f"{count(order, 'component')} count as memory. For learners that use conjunctions of "
-            f"{between(order, n)}, such as deep networks and most kernels on {n} components, audit "
-            f"with order {n - 1}."
+            f"{count(order, 'component')} count as memory. Deep networks and most kernels use "
+            f"conjunctions of {between(order, n)} components too; the table of each test split "
+            "has the verdict for them."
         )
     return tag(
         "p",
@@ -131,7 +131,7 @@ def _tiles(report: AuditReport) -> Html:
         point = points[0].points[points[0].reference]
         at = f"at {representation_name(point, report.table.n_components)}"
     if points and report.table.labels is not None:
-        best = [p.points[p.reference].balanced_accuracy for p in points]
+        best = [p.points[p.reference].accuracy for p in points]
         scores = share(min(best))
     tiles = [
         (f"{h:,}", "held-out combinations", "in test and not in training"),
@@ -139,7 +139,7 @@ def _tiles(report: AuditReport) -> Html:
         (share(report.determined), "determined", "training determines the answer of such sums"),
     ]
     if report.table.labels is not None:
-        tiles.append((scores, "predicted balanced accuracy", at))
+        tiles.append((scores, "predicted accuracy by rows", at))
     elif points:
         slopes = [p.points[p.reference].leak_slope for p in points]
         meaning = f"{at}: slope of predicted on true held-out targets; 1 means no leak"

@@ -52,16 +52,25 @@ def predictions(evidence: Evidence, prediction: Prediction) -> Html:
 def _summary(case: Case, prediction: Prediction) -> str:
     at = prediction.points[prediction.reference]
     if case.has_labels:
-        scores = np.array([point.balanced_accuracy for point in prediction.points])
-        if np.isnan(scores).all():  # the rows of each combination are evenly divided between labels
-            return (
-                "No accuracy is predicted: the rows of every held-out combination are evenly "
-                "divided between labels."
-            )
+        scores = np.array([point.accuracy for point in prediction.points])
+        limit = (
+            f" At most {share(prediction.ceiling)} is possible: the other rows have labels that "
+            "training lacks, or differ from those of the same combination."
+            if prediction.ceiling < 1.0
+            else ""
+        )
+        ties = (
+            f" {count(prediction.ties, 'combination')} with several highest outputs "
+            f"{'counts' if prediction.ties == 1 else 'count'} in part."
+            if prediction.ties
+            else ""
+        )
         return (
-            f"Predicted balanced accuracy: {_span(scores, True)} over the range, "
-            f"{share(at.balanced_accuracy)} at {_representation(case, at)}. Guessing among the "
-            f"labels reaches {share(prediction.chance)}.{_one_label(case)}"
+            f"Predicted accuracy, by rows: {_span(scores, True)} over the range, "
+            f"{share(at.accuracy)} at {_representation(case, at)}. Always answering the commonest "
+            f"label is right in {share(prediction.commonest)}.{limit} The mean over labels is "
+            f"{share(at.balanced_accuracy)} (balanced accuracy; guessing has "
+            f"{share(prediction.chance)}).{ties}{_one_label(case)}"
         )
     errors = np.array([_error(point.error, prediction) for point in prediction.points])
     return (
@@ -106,11 +115,11 @@ def _range(case: Case, prediction: Prediction) -> Html:
     x = np.array([item.position for item in along])
     if case.has_labels:
         series = [
-            Line("balanced accuracy", x, np.array([item.balanced_accuracy for item in along])),
-            Line("accuracy", x, np.array([item.accuracy for item in along]), "second"),
+            Line("accuracy by rows", x, np.array([item.accuracy for item in along])),
+            Line("balanced", x, np.array([item.balanced_accuracy for item in along]), "second"),
         ]
-        reference = ("guessing among the labels", prediction.chance)
-        score, title = "balanced_accuracy", "Predicted accuracy over the range"
+        reference = ("always the commonest label", prediction.commonest)
+        score, title = "accuracy", "Predicted accuracy over the range"
     else:
         errors = np.array([_error(item.error, prediction) for item in along])
         series = [Line("squared error", x, errors)]

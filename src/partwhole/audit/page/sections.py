@@ -8,10 +8,10 @@ from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.cells import grids
 from partwhole.audit.page.grid import board
 from partwhole.audit.page.words import conjunction, listed, number, share
-from partwhole.audit.wording import count, printable
+from partwhole.audit.wording import alone, count, shifted
 from partwhole.page import Html, join, table, tag
 
-VALUES, SHORTCUTS = 60, 40
+VALUES, SHORTCUTS = 60, 20
 
 
 def remarks(lines: tuple[str, ...], style: str | None = "quiet") -> list[Html]:
@@ -24,7 +24,7 @@ def remarks(lines: tuple[str, ...], style: str | None = "quiet") -> list[Html]:
 
 
 def held_out(evidence: Evidence, anchor: str, n_splits: int) -> Html:
-    """Return the grid, and the counts of seen and unseen conjunctions by order and by value."""
+    """Return the grid, the verdict at each order, and the counts of each value."""
     case, coverage = evidence.case, evidence.coverage
     task = case.task
     h = len(case.held_out)
@@ -54,39 +54,59 @@ def held_out(evidence: Evidence, anchor: str, n_splits: int) -> Html:
         if unseen
         else None,
         board(grids(case, n_splits), anchor),
-        _orders(coverage, case),
+        _ladder(evidence),
         _graph(coverage, case),
         _values(coverage, case),
     )
 
 
-def _orders(coverage: Coverage, case: Case) -> Html:
-    n = case.task.n_components
+def _ladder(evidence: Evidence) -> Html:
+    """Return what training lacks, determines and can answer at each order."""
+    case, words = evidence.case, {True: "yes", False: "no", None: "–"}
     lines = []
-    for row in coverage.orders:
-        name = {1: "Single values", 2: "Pairs"}.get(row.order, f"Sets of {row.order}")
-        if row.order == n:
-            name = "Whole combinations"
+    for rung in evidence.ladder:
+        name = {1: "1: parts add up", 2: "2: pairs interact"}.get(
+            rung.order, f"{rung.order}: {rung.order} parts interact"
+        )
+        determined = share(rung.share)
+        if rung.undecided:
+            determined += f" ({rung.undecided:,} not decided)"
         lines.append(
             [
-                name,
-                f"{row.seen:,}",
-                f"{row.in_test:,}",
-                f"{row.unseen:,}",
-                share(row.unseen / row.in_test) if row.in_test else "–",
+                join(name, tag("small", "the order of this audit"))
+                if rung.order == case.order
+                else name,
+                f"{rung.seen:,}",
+                f"{rung.in_test:,}",
+                f"{rung.unseen:,}",
+                determined,
+                words[rung.solvable],
+                share(rung.fitted),
+                "–" if rung.order == case.order else f"{rung.seconds:.1f} s",
             ]
         )
-    return table(
-        [
-            "Conjunctions",
-            "In training",
-            "In held-out combinations",
-            "Of these, not in training",
-            "Share",
-        ],
-        lines,
-        caption="Distinct conjunctions by the number of their components",
-        numbers=(1, 2, 3, 4),
+    left = case.task.n_components - 1 - len(evidence.ladder)
+    beyond = "At higher orders training determines nothing either."
+    if not evidence.ladder or evidence.ladder[-1].possible:
+        beyond = f"{count(left, 'order')} took more time than was left; raise the time limit."
+    return join(
+        table(
+            [
+                "Order",
+                "In training",
+                "In held-out combinations",
+                "Of these, not in training",
+                "Determined",
+                "Solvable",
+                "Fit of training",
+                "Time",
+            ],
+            lines,
+            caption="Values (order 1), pairs (order 2) and larger sets that training shows, and "
+            "which held-out combinations that determines",
+            numbers=(1, 2, 3, 4, 6, 7),
+        ),
+        tag("p", beyond, class_="quiet") if left else None,
     )
 
 
@@ -144,52 +164,52 @@ def _values(coverage: Coverage, case: Case) -> Html:
 
 
 def shortcuts(evidence: Evidence) -> Html:
-    """Return the values and conjunctions whose targets differ between training and test."""
+    """Return the components that alone predict the target in training, and how they do in test."""
     case, candidates = evidence.case, evidence.shortcuts
-    task, pairs = case.task, case.order > 1
     if not candidates:
         return tag(
             "p",
-            f"None found: no value{' or pair of values' if pairs else ''} has targets in test that "
-            "differ from those in training by more than chance explains."
-            + (" Pairs are tested from order 2." if not pairs and task.n_components > 2 else ""),
+            "None found: no component alone predicts the targets of training and fails in test, "
+            "or predicts them though the others suffice.",
         )
     labels = case.has_labels
     lines = []
     for candidate in candidates[:SHORTCUTS]:
-        name = conjunction(task.names, task.values, candidate.components, candidate.values)
-        write = share if labels else number
+        what = "misleads" if candidate.misleads else "cannot be told apart in test"
+        shifts = "; ".join(shifted(case, candidate, item) for item in candidate.examples)
         lines.append(
-            [name]
-            + ([printable(candidate.label, 24)] if labels else [])
-            + [
-                join(write(candidate.train), tag("small", f"of {candidate.n_train:,}")),
-                join(write(candidate.test), tag("small", f"of {candidate.n_test:,}")),
-                f"{number(candidate.effect, 2)}" + ("" if labels else " sd"),
-                "< 0.001" if candidate.p_value < 0.001 else number(candidate.p_value, 2),
+            [
+                join(alone(case, candidate), tag("small", shifts) if shifts else None),
+                share(candidate.train),
+                share(candidate.test) if labels else number(candidate.test, 3),
+                *([share(candidate.guess)] if labels else []),
+                what + (", superfluous" if candidate.superfluous else ""),
             ]
         )
-    left = len(candidates) - SHORTCUTS
-    caption = "Shortcut candidates, strongest first"
-    if left > 0:
-        caption += f" ({SHORTCUTS} of {len(candidates):,}; the JSON output contains all)"
     return join(
         tag(
             "p",
-            "For these values, targets in training differ from targets in the test split: a "
-            "learner that relies on the value alone is misled. The table compares "
+            "Each of these components alone predicts the targets of training. It misleads if the "
+            "prediction fails in test; it is superfluous if the other components predict training "
+            "as well without it. "
             + (
-                "the share of a label among the combinations that have the value."
+                "Each value predicts its most probable label, with labels in their shares of the "
+                "test split; training rows are predicted from the others."
                 if labels
-                else "the mean target of the combinations that have the value."
+                else "Each value predicts its mean; training rows are predicted from the others. "
+                "The slope in test is the change of targets where a change by 1 is predicted."
             ),
         ),
         table(
-            ["Value or pair" if pairs else "Value"]
-            + (["Label"] if labels else [])
-            + ["In training", "In test", "Effect", "p"],
+            [
+                "Component alone",
+                "Correct in training" if labels else "Variance explained in training",
+                "Correct in test" if labels else "Slope in test",
+                *(["Commonest label"] if labels else []),
+                "So it",
+            ],
             lines,
-            caption=caption,
-            numbers=range(1 + labels, 5 + labels),
+            caption="Components that alone predict the targets of training",
+            numbers=range(1, 3 + labels),
         ),
     )

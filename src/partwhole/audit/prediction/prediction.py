@@ -207,6 +207,9 @@ def predict_splits(
                 float("nan") if unknown else float(structure),
                 float("nan") if unknown else float(noise),
                 unsolved,
+                scorer.ceiling,
+                scorer.commonest,
+                scorer.ties(points[reference].outputs),
             )
         )
     return predictions

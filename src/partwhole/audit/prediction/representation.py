@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwhole._checks import InputError, require
-from partwhole.audit.case import AuditTable, default_order
+from partwhole.audit.case import AuditTable
 from partwhole.features import OrderKernel, OverlapKernel
 from partwhole.measures import salience
 from partwhole.measures.count_salience import count_salience
@@ -39,15 +39,15 @@ class Representation:
 
 
 def measure(
-    table: AuditTable, order: int | None = None, kernel: OverlapKernel | None = None
+    table: AuditTable, order: int, kernel: OverlapKernel | None = None
 ) -> Representation | None:
     """Return the measured saliences of the table's features, over training and all test splits.
 
     Parameters
     ----------
     table : AuditTable
-    order : int, optional
-        K; the audit's default by default.
+    order : int
+        K.
     kernel : OverlapKernel, optional
         A kernel that needs no measurement.
 
@@ -66,7 +66,6 @@ def measure(
     Targets are not used. A combination with one row carries no information on the noise; if no
     combination has two, a row's similarity with itself is included and the noise is set to 0.
     """
-    order = default_order(table.n_components) if order is None else order
     if kernel is not None:
         require(
             kernel.n_components == table.n_components,

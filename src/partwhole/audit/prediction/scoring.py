@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from jaxtyping import Float, Int
+from dataclasses import dataclass
 
-from partwhole.audit.case import Case
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import WorstItem
 
 WORST = 10
@@ -16,8 +18,9 @@ TIE = 1e-9
 class Scorer:
     """Comparison of outputs with the targets of held-out combinations.
 
-    Every combination is weighted by the sum of its rows' sample weights. Outputs within 1e-9 of 0
-    for two labels, or of the highest for more, are ties, which count in equal parts.
+    Every combination is weighted by the sum of its rows' sample weights; accuracies count rows,
+    each with its own label. Outputs within 1e-9 of 0 for two labels, or of the highest for more,
+    are ties, which count in equal parts.
 
     Parameters
     ----------
@@ -42,19 +45,12 @@ class Scorer:
         self.targets = task.test_targets
         self.components = task.test_components
         self.weights = case.weights[case.held_out]
-        self.label = None if case.label is None else case.label[case.held_out]
+        self.labelled = None if case.table.label is None else _LabelledRows.of(case)
         remarks = []
-        if self.label is not None:
-            divided = int(np.sum(self.label < 0))
-            if divided:
-                remarks.append(
-                    f"{divided} held-out combinations whose rows are evenly divided between "
-                    "labels are excluded from the accuracy"
-                )
         if np.any(case.conflict[case.held_out]):
             remarks.append(
                 "where rows of a held-out combination differ, errors refer to their mean target"
-                + ("" if self.label is None else ", and accuracies to the majority label")
+                + ("" if self.labelled is None else ", and accuracies to each row")
             )
         self.remarks = tuple(remarks)
 
@@ -62,10 +58,28 @@ class Scorer:
     def chance(self) -> float:
         """Return the balanced accuracy of a constant answer."""
         labels = self.case.table.labels
-        if self.label is None or labels is None:
+        if self.labelled is None or labels is None:
             return float("nan")
-        present = len(np.unique(self.label[self.label >= 0]))
+        present = len(np.unique(self.labelled.label))
         return 1.0 / (present if present > 1 else max(len(labels), 1))
+
+    @property
+    def ceiling(self) -> float:
+        """Return the largest possible accuracy: training lacks some labels, rows may differ."""
+        if self.labelled is None:
+            return float("nan")
+        labelled = self.labelled
+        best = np.zeros(len(self.weights))
+        np.maximum.at(best, labelled.place, np.where(labelled.in_training, labelled.weight, 0.0))
+        return float(best.sum() / labelled.weight.sum())
+
+    @property
+    def commonest(self) -> float:
+        """Return the share of rows with the commonest label."""
+        if self.labelled is None:
+            return float("nan")
+        of_label = np.bincount(self.labelled.label, self.labelled.weight)
+        return float(of_label.max() / of_label.sum())
 
     def errors(self, outputs: Float[np.ndarray, "h *k"]) -> Float[np.ndarray, " h"]:
         """Return each combination's squared error, the mean over outputs."""
@@ -75,29 +89,32 @@ class Scorer:
         """Return the weighted mean squared error."""
         return float(np.average(self.errors(outputs), weights=self.weights))
 
+    def credit(self, outputs: Float[np.ndarray, "h *k"]) -> Float[np.ndarray, " q"]:
+        """Return 1 where the label of rows has the highest output, its share of a tie, or 0."""
+        assert self.labelled is not None
+        top = _top(outputs)
+        return top[self.labelled.place, self.labelled.label] / top.sum(axis=1)[self.labelled.place]
+
+    def ties(self, outputs: Float[np.ndarray, "h *k"]) -> int:
+        """Return the number of held-out combinations with several highest outputs."""
+        return 0 if self.labelled is None else int(np.sum(_top(outputs).sum(axis=1) > 1))
+
     def right(self, outputs: Float[np.ndarray, "h *k"]) -> Float[np.ndarray, " h"]:
-        """Return 1 for a correct label, its share of a tie, and NaN without a label."""
-        assert self.label is not None
-        if outputs.ndim == 1:
-            sign = 2.0 * self.label - 1.0
-            right = np.where(np.abs(outputs) <= TIE, 0.5, np.where(sign * outputs > 0, 1.0, 0.0))
-        else:
-            top = outputs >= outputs.max(axis=1, keepdims=True) - TIE
-            mine = np.take_along_axis(top, np.maximum(self.label, 0)[:, None], axis=1)[:, 0]
-            right = mine / top.sum(axis=1)
-        return np.where(self.label < 0, np.nan, right)
+        """Return the share of each combination's rows with a correct label."""
+        assert self.labelled is not None
+        credit, place = self.credit(outputs) * self.labelled.weight, self.labelled.place
+        return np.bincount(place, credit, len(self.weights)) / self.weights
 
     def accuracies(self, outputs: Float[np.ndarray, "h *k"]) -> tuple[float, float]:
-        """Return the weighted share of correct labels, and its mean over labels."""
-        if self.label is None or not np.any(self.label >= 0):
+        """Return the weighted share of rows with a correct label, and its mean over labels."""
+        if self.labelled is None:
             return float("nan"), float("nan")
-        decided = self.label >= 0
-        label, weights = self.label[decided], self.weights[decided]
-        right = self.right(outputs)[decided]
-        by_label, of = np.bincount(label, weights * right), np.bincount(label, weights)
+        label, weight = self.labelled.label, self.labelled.weight
+        credit = self.credit(outputs)
+        by_label, of = np.bincount(label, weight * credit), np.bincount(label, weight)
         present = of > 0
         balanced = float(np.mean(by_label[present] / of[present]))
-        return float(np.average(right, weights=weights)), balanced
+        return float(weight @ credit / weight.sum()), balanced
 
     def slope(self, outputs: Float[np.ndarray, "h *k"]) -> float:
         """Return the slope of outputs on targets, about their means, over all outputs."""
@@ -114,7 +131,7 @@ class Scorer:
         """Return the values whose held-out combinations are predicted worst, at most ten."""
         task = self.case.task
         errors = self.errors(outputs)
-        right = None if self.label is None else self.right(outputs)
+        right = None if self.labelled is None else self.right(outputs)
         items = []
         for c, n in enumerate(task.n_values):
             column = self.components[:, c]
@@ -133,8 +150,49 @@ class Scorer:
         if right is None:
             items.sort(key=lambda item: -item.error)
         else:
-            items.sort(key=lambda item: (np.nan_to_num(item.accuracy, nan=2.0), -item.error))
+            items.sort(key=lambda item: (item.accuracy, -item.error))
         return tuple(items[:WORST])
+
+
+@dataclass(frozen=True, eq=False)
+class _LabelledRows:
+    """Held-out rows by combination and label.
+
+    Parameters
+    ----------
+    place : int array, shape (q,)
+        Of the combination, among the held-out ones.
+    label : int array, shape (q,)
+    weight : float array, shape (q,)
+        Sum over the rows.
+    in_training : bool array, shape (q,)
+        Whether training has the label.
+    """
+
+    place: Int[np.ndarray, " q"]
+    label: Int[np.ndarray, " q"]
+    weight: Float[np.ndarray, " q"]
+    in_training: Bool[np.ndarray, " q"]
+
+    @classmethod
+    def of(cls, case: Case) -> _LabelledRows:
+        table = case.table
+        assert table.label is not None
+        assert table.labels is not None
+        k = len(table.labels)
+        rows = case.rows_of(case.held_out)
+        place = np.searchsorted(case.held_out, case.row_combination[rows])
+        keys, cell = np.unique(place * k + table.label[rows], return_inverse=True)
+        place, label = np.divmod(keys, k)
+        in_training = np.isin(label, table.label[table.split == TRAIN])
+        return cls(place, label, np.bincount(cell, table.weights[rows]), in_training)
+
+
+def _top(outputs: Float[np.ndarray, "h *k"]) -> Bool[np.ndarray, "h j"]:
+    """Return which labels have the highest output."""
+    if outputs.ndim == 1:
+        return np.stack([outputs <= TIE, outputs >= -TIE], axis=1)
+    return outputs >= outputs.max(axis=1, keepdims=True) - TIE
 
 
 def _means(
@@ -143,9 +201,7 @@ def _means(
     weights: Float[np.ndarray, " h"],
     n: int,
 ) -> Float[np.ndarray, " n"]:
-    """Return the weighted mean of the numbers at each value, without NaN."""
-    present = ~np.isnan(numbers)
-    column, numbers, weights = column[present], numbers[present], weights[present]
+    """Return the weighted mean of the numbers at each value, NaN without rows."""
     total = np.bincount(column, weights, n)
     sums = np.bincount(column, weights * numbers, n)
     return np.divide(sums, total, out=np.full(n, np.nan), where=total > 0)

@@ -32,6 +32,7 @@ from partwhole.audit.reading.columns import (
 )
 from partwhole.audit.reading.joined import OF_TABLE
 from partwhole.audit.reading.measured import read_features, read_weights
+from partwhole.audit.reading.redundant import redundant
 from partwhole.audit.reading.source import Source, n_rows
 from partwhole.audit.reading.sources import open_source
 from partwhole.audit.reading.splits import (
@@ -164,6 +165,10 @@ def read_table(
     remarks.extend(new_remarks)
     part = np.where(kept, part, LEFT_OUT)
     _require_two_values(columns["component"], coded[part >= 0], values)
+    names_of_components = tuple(map(str, parts["component"]))
+    coded, values, names_of_components = _independent(
+        coded, values, names_of_components, part, remarks
+    )
     targets, label, labels, new_remarks = read_target(columns["target"], part >= 0, target_kind)
     remarks.extend(new_remarks)
     remarks.extend(conflicts(coded, values, targets, label, labels, part, names, duplicates))
@@ -173,7 +178,7 @@ def read_table(
         label,
         part,
         read_weights(columns["weight"], len(coded)),
-        tuple(map(str, parts["component"])),
+        names_of_components,
         values,
         tuple(map(str, parts["target"])),
         labels,
@@ -355,6 +360,26 @@ def _components(
                 "rather than parts; leave it out of the components."
             )
     return np.stack([codes for codes, _ in coded], axis=1), tuple(v for _, v in coded)
+
+
+def _independent(
+    coded: Int[np.ndarray, "n C"],
+    values: tuple[tuple[Hashable, ...], ...],
+    names: tuple[str, ...],
+    part: Int[np.ndarray, " n"],
+    remarks: list[str],
+) -> tuple[Int[np.ndarray, "n c"], tuple[tuple[Hashable, ...], ...], tuple[str, ...]]:
+    """Return the components without those that others determine; remarks name these."""
+    left_out = redundant(coded[part >= 0], [len(v) for v in values])
+    for redundant_one, determining in left_out.items():
+        remarks.append(
+            f"Component {names[redundant_one]} is left out: "
+            f"{' and '.join(names[c] for c in determining)} "
+            f"{'determines' if len(determining) == 1 else 'determine'} it in every row, so it adds "
+            "nothing to a combination."
+        )
+    kept = [c for c in range(len(names)) if c not in left_out]
+    return coded[:, kept], tuple(values[c] for c in kept), tuple(names[c] for c in kept)
 
 
 def _require_two_values(

@@ -1,0 +1,226 @@
+"""The verdict in a line: up to which order a split is supported, and what is missing beyond it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from partwhole.audit.case import Case
+from partwhole.audit.evidence import Evidence, Rung
+from partwhole.audit.remainder import without_unseen
+from partwhole.audit.rules import Finding
+from partwhole.audit.wording import conjunction, count, percent, printable
+
+if TYPE_CHECKING:
+    from partwhole.audit.report import AuditReport
+
+# Errors that may be those of values and labels that training lacks.
+OF_UNSEEN = ("unseen-value", "unseen-label", "not-determined", "not-solvable")
+
+
+def if_order(order: int) -> str:
+    """Return in words what is assumed of learners of an order.
+
+    Examples
+    --------
+    >>> if_order(1), if_order(2), if_order(3)
+    ('if parts add up (order 1)', 'if pairs interact (order 2)', 'if 3 parts interact (order 3)')
+    """
+    words = {1: "parts add up", 2: "pairs interact"}.get(order, f"{order} parts interact")
+    return f"if {words} (order {order})"
+
+
+def headline(report: AuditReport) -> str:
+    """Return one line with the verdict at the required order, and where it changes.
+
+    Parameters
+    ----------
+    report : AuditReport
+
+    Returns
+    -------
+    str
+        Such as "Supported if parts add up (order 1). Not if pairs interact (order 2): training
+        lacks (cube, red) and 11 more".
+    """
+    tested = [item for item in report.evidence if len(item.case.held_out)]
+    if not tested:
+        return "Nothing is held out" + _misled(report)
+    return _at_the_required_order(report) + _at_other_orders(report) + _misled(report)
+
+
+def _at_the_required_order(report: AuditReport) -> str:
+    order = report.order
+    if report.errors:
+        even = ", even" if order == 1 else ""
+        return f"Not supported{even} {if_order(order)}: {_reason(report, report.errors[0])}"
+    sentence = f"Supported {if_order(order)}{_as_far_as_they_do(report)}"
+    left_out = [
+        item.remainder
+        for item in report.evidence
+        if item.remainder is not None and item.remainder.share <= report.settings.unseen
+    ]
+    if left_out:
+        n_rows = sum(len(rest.left_out) for rest in left_out)
+        sentence += f", but for {count(n_rows, 'row')} with values or labels training lacks"
+    if any(item.undecided for item in report.evidence):
+        sentence += ", as far as decided"
+    silenced = sum(
+        item.severity == "error" and item.silenced is not None for item in report.findings
+    )
+    return sentence + (f", with {count(silenced, 'error')} silenced" if silenced else "")
+
+
+def _as_far_as_they_do(report: AuditReport) -> str:
+    """Say how much of training such sums explain, if not all."""
+    fits = [rung.fitted for _, rung in _rungs(report, report.order)]
+    fit = min((fit for fit in fits if fit == fit), default=1.0)
+    if fit >= 1.0 - float(report.settings.unexplained):
+        return ""
+    verb = "explains" if report.table.labels is None else "labels"
+    return f", which {verb} {percent(fit)} of training"
+
+
+def _at_other_orders(report: AuditReport) -> str:
+    order, sentence = report.order, ""
+    verdicts = {k: supported_at(report, k) for k in orders(report) if k != order}
+    if report.errors:
+        sentence = _without_unseen(report)
+        # Labels that training lacks are missing at every order.
+        if any(item.rule == "unseen-label" for item in report.errors):
+            return sentence
+        others = [k for k, verdict in verdicts.items() if verdict]
+        return sentence + (f". Supported {if_order(others[-1])}" if others else "")
+    highest = order
+    while verdicts.get(highest + 1):
+        highest += 1
+    if highest > order:
+        sentence = f", and {if_order(highest)}"
+    beyond = verdicts.get(highest + 1)
+    if highest + 1 in verdicts and beyond is None:
+        sentence += f". Not decided {if_order(highest + 1)}"
+    elif beyond is False:
+        sentence += f". Not {if_order(highest + 1)}: {_missing_at(report, highest + 1)}"
+    return sentence
+
+
+def _without_unseen(report: AuditReport) -> str:
+    """Return the verdict without the rows of values and labels that training lacks, if it differs.
+
+    Other errors remain, so it differs only where there are none.
+    """
+    if not all(item.rule in OF_UNSEEN for item in report.errors):
+        return ""
+    least = float(report.settings.determined)
+    rests = [without_unseen(item, 1.0) for item in report.evidence if len(item.case.held_out)]
+    for item in rests:
+        if item.solvability is None or item.determination is None:
+            return ""
+        if not item.solvability.solvable or item.determination.share < least:
+            return ""
+    n_rows = sum(len(item.remainder.left_out) for item in rests if item.remainder is not None)
+    if not n_rows:
+        return ""
+    return f". Supported without the {count(n_rows, 'row')} with values or labels training lacks"
+
+
+def orders(report: AuditReport) -> list[int]:
+    """Return the orders at which every test split has a verdict."""
+    ladders = [{rung.order for rung in item.ladder} for item in report.evidence if item.ladder]
+    return sorted(set.intersection(*ladders)) if ladders else []
+
+
+def supported_at(report: AuditReport, order: int) -> bool | None:
+    """Return whether every test split is supported at an order; None if it was not decided."""
+    least = float(report.settings.determined)
+    verdicts = [rung.is_supported(least) for _, rung in _rungs(report, order)]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def _rungs(report: AuditReport, order: int) -> list[tuple[Evidence, Rung]]:
+    return [(item, rung) for item in report.evidence for rung in item.ladder if rung.order == order]
+
+
+def _missing_at(report: AuditReport, order: int) -> str:
+    """Say why the first test split without support at an order lacks it."""
+    least = float(report.settings.determined)
+    item, rung = next(
+        (item, rung) for item, rung in _rungs(report, order) if rung.is_supported(least) is False
+    )
+    return missing(item.case, rung) + _of_split(report, item.case.name)
+
+
+def missing(case: Case, rung: Rung) -> str:
+    """Say what training lacks at an order, as shortly as it can be said."""
+    if rung.lacking:
+        left = rung.unseen - 1
+        more = f" and {left:,} more" if left else ""
+        return f"training lacks {_in_short(case, *rung.lacking[0])}{more}"
+    if rung.possible < rung.held_out:
+        n_open = rung.held_out - rung.possible
+        return f"training leaves {n_open:,} of {count(rung.held_out, 'answer')} open"
+    return f"no sum of {_terms(rung.order)} gives the targets"
+
+
+def _terms(order: int) -> str:
+    return {1: "parts", 2: "parts and pairs"}.get(order, f"conjunctions of {order} parts")
+
+
+def _in_short(case: Case, components: tuple[int, ...], values: tuple[int, ...]) -> str:
+    """Return the values of a conjunction alone where they are words, else with their names."""
+    named = [case.table.values[c][v] for c, v in zip(components, values, strict=True)]
+    if len(named) > 1 and all(isinstance(value, str) and not _is_number(value) for value in named):
+        return f"({', '.join(printable(value) for value in named)})"
+    words = conjunction(case, components, values)
+    return words if len(named) == 1 else f"({words})"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _reason(report: AuditReport, finding: Finding) -> str:
+    """Return an error in a few words."""
+    rungs = _rungs(report, report.order)
+    at = next(((i.case, r) for i, r in rungs if i.case.name == finding.split), None)
+    same = sum(item.rule == finding.rule for item in report.errors) - 1
+    more = f" and {count(same, 'more error')} of this kind" if same else ""
+    if at is not None and finding.rule in ("unseen-value", "not-determined"):
+        words = missing(*at)
+    elif finding.rule == "not-solvable":
+        words = f"no sum of {_terms(report.order)} gives the targets"
+    elif finding.rule == "unseen-label":
+        words = f"training lacks {finding.subject}{more}"
+    else:
+        words = {
+            "at-chance": "labels are predicted no better than by guessing",
+            "no-better-than-constant": "targets are predicted no better than by their mean",
+        }.get(finding.rule, finding.rule)
+    return words + _of_split(report, finding.split)
+
+
+def _of_split(report: AuditReport, name: str) -> str:
+    return f" (test split {printable(name)})" if len(report.evidence) > 1 else ""
+
+
+def _misled(report: AuditReport) -> str:
+    """Name the strongest shortcut."""
+    finding = next((item for item in report.warnings if item.rule == "shortcut"), None)
+    item = next(
+        (i for i in report.evidence if finding and i.case.name == finding.split and i.shortcuts),
+        None,
+    )
+    if finding is None or item is None:
+        return ""
+    shortcut = item.shortcuts[0]
+    if not item.case.has_labels:
+        return f". Shortcut: {finding.subject}"
+    return (
+        f". Shortcut: {finding.subject} alone is right in {percent(shortcut.train)} of training, "
+        f"{percent(shortcut.test)} of {printable(item.case.name)}"
+    )

@@ -1,0 +1,73 @@
+"""Is training itself a sum of conjunctions of at most K components?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from partwhole.audit.case import TRAIN, Case
+from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
+from partwhole.limits.proofs._budget import Budget
+from partwhole.limits.proofs._indicators import as_sparse
+from partwhole.limits.proofs._least_squares import best_sum
+
+# Seconds for the fit, and numbers in the targets beyond which none is tried.
+SECONDS, MOST_NUMBERS = 1.0, 2_000_000
+
+
+@dataclass(frozen=True)
+class TrainingFit:
+    """Fit of the rows of training by the best sum of conjunctions.
+
+    Parameters
+    ----------
+    share : float
+        Of the variance explained; for labels, of the rows whose label has the highest output. NaN
+        if the fit was too large.
+    variance : float
+        What it leaves of a row, summed over outputs: the sum of squares over its degrees of
+        freedom; NaN without any.
+    degrees : float
+        Degrees of freedom: rows minus independent conjunctions.
+    """
+
+    share: float
+    variance: float
+    degrees: float
+
+
+def fit_of_training(case: Case) -> TrainingFit:
+    """Return how well sums of conjunctions of at most K components fit the rows of training.
+
+    Parameters
+    ----------
+    case : Case
+        Its order is K.
+
+    Returns
+    -------
+    TrainingFit
+    """
+    table = case.table
+    rows = np.flatnonzero(table.split == TRAIN)
+    components, targets = table.components[rows], table.targets[rows]
+    nan = float("nan")
+    if targets.size > MOST_NUMBERS:
+        return TrainingFit(nan, nan, nan)
+    sets = conjunction_sets(case.task.n_components, case.order)
+    design = ConjunctionDesign.seen(components, sets, case.task.n_values)
+    fit = best_sum(as_sparse(design), targets, Budget.of(SECONDS, float("inf")))
+    if not fit.settled:
+        return TrainingFit(nan, nan, nan)
+    # Without a rank, the number of independent conjunctions is at most that of a full table.
+    full = sum(float(np.prod([case.task.n_values[c] - 1.0 for c in subset])) for subset in sets)
+    rank = min(full, design.shape[1]) if fit.rank is None else fit.rank
+    degrees = float(len(rows) - rank)
+    variance = float((fit.residual**2).sum()) / degrees if degrees >= 1 else nan
+    share = 1.0 if np.isnan(fit.r_squared) else max(fit.r_squared, 0.0)
+    if table.label is not None:
+        outputs = targets - fit.residual
+        scores = np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
+        share = float(np.mean(scores.argmax(axis=1) == table.label[rows]))
+    return TrainingFit(share, variance, degrees)

@@ -1,0 +1,182 @@
+"""The order ladder against ranks and counts over sets of tuples, and its headline."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from partwhole import audit_split
+from partwhole.audit import ladder as module
+from partwhole.audit.evidence import Rung
+
+
+def frame(rng, n_values, n, labels=False):
+    rows = np.unique(np.stack([rng.integers(0, v, n) for v in n_values], axis=1), axis=0)
+    data = pd.DataFrame(rows, columns=list("abcde"[: len(n_values)])).map(lambda v: f"v{v}")
+    worth = rng.normal(size=(len(n_values), max(n_values)))
+    y = sum(worth[c][rows[:, c]] for c in range(len(n_values)))
+    y = y + (rows[:, 0] == rows[:, 1]) * rng.integers(0, 2)
+    data["y"] = np.where(y > 0, "high", "low") if labels else y
+    data["split"] = np.where(rng.random(len(rows)) < 0.25, "test", "train")
+    data.loc[:1, "split"] = ["train", "test"]
+    return data, rows
+
+
+def indicators(rows, order):
+    """Return a column for each conjunction of at most so many components in any row."""
+    columns = [np.ones(len(rows))]
+    for size in range(1, order + 1):
+        for chosen in combinations(range(rows.shape[1]), size):
+            for values in {tuple(row) for row in rows[:, chosen].tolist()}:
+                columns.append(np.all(rows[:, chosen] == values, axis=1).astype(float))
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_rung_is_as_by_rank(seed):
+    rng = np.random.default_rng(seed)
+    n_values = rng.integers(2, 4, int(rng.integers(3, 5))).tolist()
+    data, rows = frame(rng, n_values, 60)
+    components = list(data.columns[: len(n_values)])
+    report = audit_split(data, components, "y", "split", add=0)
+    if report.table.names != tuple(components):
+        pytest.skip("a component is a function of another by chance")
+    (evidence,) = report.evidence
+    n = len(evidence.ladder)
+    assert [rung.order for rung in evidence.ladder] == list(range(1, n + 1))
+    # It ends where nothing is determined.
+    assert n == len(n_values) - 1 or evidence.ladder[-1].determined == 0
+    assert all(rung.determined for rung in evidence.ladder[:-1])
+    is_train = (data["split"] == "train").to_numpy()
+    y = data["y"].to_numpy()
+    for rung in evidence.ladder:
+        phi = indicators(rows, rung.order)
+        rank = np.linalg.matrix_rank(phi[is_train])
+        determined = [
+            np.linalg.matrix_rank(np.vstack([phi[is_train], phi[i]])) == rank
+            for i in np.flatnonzero(~is_train)
+        ]
+        assert (rung.determined, rung.held_out) == (sum(determined), len(determined))
+        assert rung.undecided == 0
+        sets = [
+            {(s, tuple(row[c] for c in s)) for row in part for s in which}
+            for part in (rows[is_train].tolist(), rows[~is_train].tolist())
+            for which in [list(combinations(range(len(n_values)), rung.order))]
+        ]
+        seen, tested = sets
+        assert (rung.seen, rung.in_test, rung.unseen) == (
+            len(seen), len(tested), len(tested - seen),
+        )  # fmt: skip
+        assert set(rung.lacking) <= tested - seen
+        assert len(rung.lacking) == min(3, rung.unseen)
+        # Sums of conjunctions that training has, on the held-out combinations.
+        known = phi[~is_train][:, phi[is_train].any(axis=0)]
+        left = y[~is_train] - known @ np.linalg.lstsq(known, y[~is_train], rcond=None)[0]
+        solvable = bool(np.abs(left).max() < 1e-8)
+        if rung.solvable is not None:
+            assert rung.solvable is solvable
+        fit = phi[is_train] @ np.linalg.lstsq(phi[is_train], y[is_train], rcond=None)[0]
+        if any(determined):
+            share = 1.0 - np.sum((y[is_train] - fit) ** 2) / (len(fit) * np.var(y[is_train]))
+            assert rung.fitted == pytest.approx(share, abs=1e-9)
+        supported = bool(solvable and all(determined))
+        assert rung.is_supported() is supported
+
+
+def grid_of_three(pairs_lacking=()):
+    """Return all combinations of three parts, and a test split of those with certain pairs."""
+    rows = [(a, b, c) for a in "pqr" for b in "xyz" for c in "kl"]
+    data = pd.DataFrame(rows, columns=["shape", "colour", "size"])
+    data["y"] = [ord(a) + 3 * ord(b) + 7 * ord(c) for a, b, c in rows]
+    data["split"] = ["test" if (a, b) in pairs_lacking else "train" for a, b, _ in rows]
+    return data
+
+
+def test_the_headline_is_a_ladder():
+    data = grid_of_three([("p", "x"), ("q", "y")])
+    report = audit_split(data, ["shape", "colour", "size"], "y", "split")
+    assert report.headline == (
+        "Supported if parts add up (order 1). Not if pairs interact (order 2): training lacks "
+        "(p, x) and 1 more"
+    )
+    assert report.verdict == "supported"
+    strict = audit_split(data, ["shape", "colour", "size"], "y", "split", require_order=2)
+    assert strict.verdict == "unsupported"
+    assert strict.headline == (
+        "Not supported if pairs interact (order 2): training lacks (p, x) and 1 more. Supported if "
+        "parts add up (order 1)"
+    )
+
+
+def test_pairs_may_be_needed_and_supported():
+    rows = [(a, b, c) for a in "pqr" for b in "xyz" for c in "kl"]
+    data = pd.DataFrame(rows, columns=["shape", "colour", "size"])
+    data["y"] = [(a == "p") * (b == "x") + 2.0 * (c == "k") for a, b, c in rows]
+    tested = [("p", "x", "l"), ("p", "y", "l"), ("q", "x", "l"), ("q", "y", "l")]
+    data["split"] = ["test" if row in tested else "train" for row in rows]
+    report = audit_split(data, ["shape", "colour", "size"], "y", "split")
+    assert report.headline == (
+        "Not supported, even if parts add up (order 1): no sum of parts gives the targets. "
+        "Supported if pairs interact (order 2)"
+    )
+
+
+def test_a_label_that_training_lacks_is_missing_at_every_order():
+    data = grid_of_three([("p", "x")])
+    data["y"] = np.where(data["split"] == "test", "new", np.where(data["size"] == "k", "k", "l"))
+    report = audit_split(data, ["shape", "colour", "size"], "y", "split")
+    assert report.headline == (
+        "Not supported, even if parts add up (order 1): training lacks y = new"
+    )
+
+
+@pytest.mark.parametrize("require_order", [1, 2])
+def test_a_column_that_others_determine_changes_no_verdict(require_order):
+    for lacking in ([("p", "x")], [("p", "x"), ("p", "y"), ("p", "z")]):
+        data = grid_of_three(lacking)
+        names = ["shape", "colour", "size"]
+        plain = audit_split(data, names, "y", "split", require_order=require_order)
+        data["copy"] = data["colour"]
+        data["code"] = data["shape"].map({"p": 1, "q": 1, "r": 2})
+        data["pair"] = data["shape"] + data["colour"]
+        data["number"] = np.arange(len(data))
+        for extra in ("copy", "code", "pair", "number"):
+            for named in ([*names, extra], [extra, *names]):
+                if named[0] == "pair":
+                    continue  # here the pair comes before what it numbers
+                found = audit_split(data, named, "y", "split", require_order=require_order)
+                assert found.table.n_components == 3
+                assert any("is left out: " in remark for remark in found.table.remarks)
+                assert found.verdict == plain.verdict
+                for rung, same in zip(
+                    found.evidence[0].ladder, plain.evidence[0].ladder, strict=True
+                ):
+                    assert (rung.determined, rung.unseen, rung.solvable) == (
+                        same.determined, same.unseen, same.solvable,
+                    )  # fmt: skip
+
+
+def test_orders_beyond_the_time_are_not_in_the_ladder(monkeypatch):
+    data = grid_of_three([("p", "x")])
+    ticks = iter(range(10**9))
+    monkeypatch.setattr(module, "process_time", lambda: float(next(ticks)) * 1e6)
+    report = audit_split(data, ["shape", "colour", "size"], "y", "split")
+    assert [rung.order for rung in report.evidence[0].ladder] == [1]
+    assert report.headline == "Supported if parts add up (order 1)"
+    assert "1 order took more time than was left" in report.to_html()
+
+
+def test_a_rung_is_open_until_it_is_decided():
+    def rung(determined, undecided, solvable):
+        return Rung(2, 4, 4, 0, (), 10, determined, undecided, solvable, 1.0, 0.0)
+
+    assert rung(10, 0, True).is_supported() is True
+    assert rung(9, 0, True).is_supported() is False
+    assert rung(9, 0, True).is_supported(0.9) is True
+    assert rung(9, 1, True).is_supported() is None
+    assert rung(10, 0, None).is_supported() is None
+    assert rung(10, 0, False).is_supported() is False
+    assert rung(3, 1, None).is_supported() is False

@@ -1,0 +1,80 @@
+"""The verdict without rows whose values or labels training lacks."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from partwhole import audit_split
+from partwhole.audit import Settings
+
+COLUMNS = ["shape", "colour"]
+
+
+def table(product=False):
+    """Return sums of parts on a 5 x 5 grid, and a tested shape that training lacks."""
+    rows = [
+        (f"s{a}", f"c{b}", float(a * b if product else a + b),
+         "test" if a > 2 and b > 2 else "train")
+        for a in range(5) for b in range(5)
+    ]  # fmt: skip
+    rows += [("new", f"c{b}", 9.0, "test") for b in range(2)]
+    return pd.DataFrame(rows, columns=[*COLUMNS, "y", "split"])
+
+
+def test_the_rest_is_judged_by_itself():
+    report = audit_split(table(), COLUMNS, "y", "split", add=0)
+    assert report.verdict == "unsupported"
+    assert report.headline == (
+        "Not supported, even if parts add up (order 1): training lacks shape = new. Supported "
+        "without the 2 rows with values or labels training lacks"
+    )
+    (evidence,) = report.evidence
+    rest = evidence.remainder
+    assert rest.left_out.tolist() == [25, 26]
+    assert rest.share == 2 / 6
+    assert rest.kept.tolist() == [True] * 4 + [False] * 2
+    told = report.to_dict()["splits"][0]["remainder"]
+    assert told == {
+        "rows_left_out": 2, "share_left_out": 2 / 6, "determined": 1.0, "solvable": True
+    }  # fmt: skip
+
+
+def test_a_share_of_unseen_rows_may_be_allowed():
+    report = audit_split(table(), COLUMNS, "y", "split", add=0, settings=Settings(unseen=0.4))
+    assert report.verdict == "supported"
+    assert report.headline == (
+        "Supported if parts add up (order 1), but for 2 rows with values or labels training lacks"
+    )
+    (finding,) = [one for one in report.findings if one.rule == "unseen-value"]
+    assert finding.severity == "warning"
+    strict = audit_split(table(), COLUMNS, "y", "split", add=0, settings=Settings(unseen=0.3))
+    assert strict.verdict == "unsupported"
+
+
+def test_what_is_wrong_with_the_rest_stays_wrong():
+    report = audit_split(
+        table(product=True), COLUMNS, "y", "split", add=0, settings=Settings(unseen=0.4)
+    )
+    assert "not-solvable" in {one.rule for one in report.errors}
+    plain = audit_split(table(product=True), COLUMNS, "y", "split", add=0)
+    assert "Supported without" not in plain.headline
+
+
+def test_labels_that_training_lacks_are_left_out_too():
+    frame = table().iloc[:25]
+    frame["y"] = ["odd" if shape in ("s1", "s3") else "even" for shape in frame["shape"]]
+    frame.loc[24, "y"] = "neither"
+    report = audit_split(frame, COLUMNS, "y", "split", add=0)
+    assert report.evidence[0].remainder.left_out.tolist() == [24]
+    assert report.headline.startswith(
+        "Not supported, even if parts add up (order 1): training lacks y = neither. Supported "
+        "without the 1 row with values or labels training lacks"
+    )
+
+
+@pytest.mark.parametrize("frame", [table().iloc[:25], table().query("split == 'train'").assign(
+    split=["train"] * 20 + ["test"])])  # fmt: skip
+def test_nothing_is_left_out_where_training_has_all(frame):
+    report = audit_split(frame, COLUMNS, "y", "split", add=0)
+    assert report.evidence[0].remainder is None
