@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tasks import tasks as random_tasks
+from scipy import sparse
 from scipy.optimize import linprog
 
 from partwhole import solve, tasks
@@ -47,7 +48,8 @@ def check_certificate(task, verdict):
     weights = np.zeros(len(task.targets))
     weights[certificate.rows] = certificate.weights
     held_out = weights[~task.is_train]
-    np.testing.assert_allclose(indicators(task).T @ held_out, 0.0, atol=1e-8)
+    np.testing.assert_array_equal(weights, np.round(weights))
+    np.testing.assert_array_equal(indicators(task).T @ held_out, 0.0)
     total = float(weights @ task.targets)
     assert total > 0
     assert abs(total - certificate.total) < 1e-9
@@ -335,6 +337,7 @@ def test_repeats_may_disagree_in_any_output():
 LEAST_SQUARES = import_module("partwhole.limits.proofs._least_squares")
 SEPARATION = import_module("partwhole.limits.proofs.separation")
 LABEL_PROOFS = import_module("partwhole.limits.proofs.label_proofs")
+CERTIFICATES = import_module("partwhole.limits.proofs.certificates")
 
 
 @pytest.mark.parametrize(
@@ -467,7 +470,8 @@ def check_label_certificate(task, labels, order, certificate):
         weights[place, label] += size
         weights[place, rival] -= size
     assert abs(certificate.weights @ certificate.wanted - certificate.total) < 1e-9
-    np.testing.assert_allclose(phi.T @ weights, 0.0, atol=1e-7 * certificate.total)
+    np.testing.assert_array_equal(weights, np.round(weights))
+    np.testing.assert_array_equal(phi.T @ weights, 0.0)
 
 
 @pytest.mark.parametrize(("work", "rivals"), [(0.0, 16), (3e5, 16), (0.0, 1)])
@@ -652,9 +656,21 @@ def test_limited_orders_agree_with_dense_least_squares(task, order, labels):
     if not wanted:
         weights = np.zeros(len(task.targets))
         weights[found.certificate.rows] = found.certificate.weights
-        np.testing.assert_allclose(phi.T @ weights[~task.is_train], 0.0, atol=1e-8)
+        np.testing.assert_array_equal(weights, np.round(weights))
+        np.testing.assert_array_equal(phi.T @ weights[~task.is_train], 0.0)
         assert weights @ task.targets > 0
         assert abs(weights @ task.targets - found.certificate.total) < 1e-9
+
+
+def test_weights_without_whole_proportions_prove_nothing():
+    phi = sparse.csr_array(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
+    # Of these four rows any a, b, -a - ... adds up to 0; the square root of 2 is no proportion.
+    exact = np.array([1.0, -3.5, 1.0, 2.5])
+    assert CERTIFICATES.tidy(exact, phi).tolist() == [2.0, -7.0, 2.0, 5.0]
+    root = np.sqrt(2.0)
+    assert CERTIFICATES.tidy(np.array([1.0, -1.0 - root, 1.0, root]), phi) is None
+    # Proportions that are nearly right are none either.
+    assert CERTIFICATES.tidy(np.array([1.0, -3.5 + 1e-6, 1.0, 2.5]), phi) is None
 
 
 def parity(n_components, n_values=3):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import lcm
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,6 +15,8 @@ from partwhole.features.conjunctions import ConjunctionDesign, Dictionary
 from partwhole.tasks import Task
 
 MOST_DENOMINATOR = 12
+# Sums of a few thousand of such numbers are exact in double precision.
+MOST_WHOLE = 10**9
 
 
 def as_sparse(design: ConjunctionDesign) -> sparse.csr_array:
@@ -59,6 +63,33 @@ def whole_multiples(weights: Float[np.ndarray, " n"], unit: float) -> list[Int[n
         if np.abs(scaled - whole).max() < 1e-6 and np.any(whole):
             multiples.append(whole.astype(np.int64))
     return multiples
+
+
+def whole_proportions(weights: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"] | None:
+    """Return the whole numbers in the proportions of the weights; None if there are no such.
+
+    Proportions to the smallest weight are taken for fractions of denominators up to 1,000 if they
+    agree to 1e-7, and the whole numbers are at most 1e9.
+
+    Parameters
+    ----------
+    weights : float array, shape (n,)
+        Not all zero.
+    """
+    smallest = np.abs(weights[weights != 0]).min()
+    fractions = [Fraction(ratio).limit_denominator(1000) for ratio in (weights / smallest).tolist()]
+    nearest = np.array([float(fraction) for fraction in fractions])
+    if np.any(np.abs(nearest * smallest - weights) > 1e-7 * np.abs(weights)):
+        return None
+    factor = 1
+    for fraction in fractions:
+        factor = lcm(factor, fraction.denominator)
+        if factor > MOST_WHOLE:
+            return None
+    whole = [int(fraction * factor) for fraction in fractions]
+    if max(map(abs, whole)) > MOST_WHOLE:
+        return None
+    return np.array(whole, dtype=np.int64)
 
 
 def distinct(

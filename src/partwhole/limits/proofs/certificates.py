@@ -14,7 +14,11 @@ from scipy import sparse
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole.limits.proofs._budget import Budget
-from partwhole.limits.proofs._indicators import require_same_task, whole_multiples
+from partwhole.limits.proofs._indicators import (
+    require_same_task,
+    whole_multiples,
+    whole_proportions,
+)
 from partwhole.tasks import Task
 
 TOLERANCE = 1e-8
@@ -32,7 +36,7 @@ class Certificate:
     rows : int array, shape (q,)
         Held-out rows of the task.
     weights : float array, shape (q,)
-        u; whole numbers where possible.
+        u, whole numbers: every sum over them is exact.
     total : float
         :math:`u^T y`.
     is_rectangle : bool
@@ -132,21 +136,28 @@ def signed(
     )
 
 
-def tidy(weights: np.ndarray, phi: sparse.csr_array) -> np.ndarray:
-    """Return weights scaled to whole numbers, if small ones prove the same."""
+def tidy(weights: np.ndarray, phi: sparse.csr_array) -> np.ndarray | None:
+    """Return whole numbers in the proportions of the weights that prove the same exactly, if any.
+
+    Whole numbers up to 1e9 and indicators of 0 and 1 have exact sums in double precision.
+    """
     weights = np.where(np.abs(weights) > 1e-9 * np.abs(weights).max(), weights, 0.0)
     smallest = np.abs(weights[weights != 0]).min()
-    for whole in whole_multiples(weights, smallest):
+    proportions = whole_proportions(weights)
+    multiples = whole_multiples(weights, smallest)
+    for whole in multiples if proportions is None else (*multiples, proportions):
         if not np.any(phi.T @ whole):
             return whole.astype(float)
-    return weights / smallest
+    return None
 
 
 def from_weights(
     rows: np.ndarray, y: np.ndarray, weights: np.ndarray, phi: sparse.csr_array, **facts: Any
-) -> Certificate:
-    """Return the certificate with these weights, as whole numbers if possible."""
+) -> Certificate | None:
+    """Return the certificate with whole numbers in these proportions, if they prove the same."""
     whole = tidy(weights, phi)
+    if whole is None:
+        return None
     places = np.flatnonzero(whole)
     return signed(rows, y, places, whole[places], **facts)
 
@@ -159,7 +170,7 @@ def from_residual(
     budget: Budget,
     **facts: Any,
 ) -> Certificate | None:
-    """Return a certificate of least total weight, or one from the best sum's residual.
+    """Return a certificate of least total weight, or one from the best sum's residual, if exact.
 
     A linear program gives the least total weight, and few rows, if there are at most 2,000 rows
     and the budget is not spent. Otherwise the residual of the best sum is a certificate of many

@@ -266,6 +266,8 @@ def _decide_many(
         solvable, shares, w = separate(matrix, budget) if is_small else hinge(matrix, budget, w)
         if shares is not None:
             whole = tidy(shares, matrix)
+            if whole is None:
+                return False, None
             places = np.flatnonzero(whole)
             names = tuple((int(label[row[place]]), int(rival[place])) for place in places.tolist())
             total = float(whole[places].sum())
