@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from partwhole.audit.case import Case
@@ -29,8 +30,8 @@ def if_order(order: int) -> str:
     return f"if {words} (order {order})"
 
 
-def headline(report: AuditReport) -> str:
-    """Return one line with the verdict at the required order, and where it changes.
+def headline(report: AuditReport) -> tuple[str, ...]:
+    """Return the verdict at the required order, where it changes, and the strongest shortcut.
 
     Parameters
     ----------
@@ -38,14 +39,14 @@ def headline(report: AuditReport) -> str:
 
     Returns
     -------
-    str
-        Such as "Supported if parts add up (order 1). Not if pairs interact (order 2): training
-        lacks (cube, red) and 11 more".
+    tuple of str
+        Sentences without their stop, such as "Supported if parts add up (order 1)" and "Not if
+        pairs interact (order 2): training lacks (cube, red) and 11 more".
     """
     tested = [item for item in report.evidence if len(item.case.held_out)]
     if not tested:
-        return "Nothing is held out" + _misled(report)
-    return _at_the_required_order(report) + _at_other_orders(report) + _misled(report)
+        return ("Nothing is held out", *_misled(report))
+    return (_at_the_required_order(report), *_at_other_orders(report), *_misled(report))
 
 
 def _at_the_required_order(report: AuditReport) -> str:
@@ -54,6 +55,9 @@ def _at_the_required_order(report: AuditReport) -> str:
         even = ", even" if order == 1 else ""
         return f"Not supported{even} {if_order(order)}: {_reason(report, report.errors[0])}"
     sentence = f"Supported {if_order(order)}{_as_far_as_they_do(report)}"
+    highest = _highest(report)
+    if highest > order:
+        sentence += f", and {if_order(highest)}"
     left_out = [
         item.remainder
         for item in report.evidence
@@ -80,47 +84,50 @@ def _as_far_as_they_do(report: AuditReport) -> str:
     return f", which {verb} {percent(fit)} of training"
 
 
-def _at_other_orders(report: AuditReport) -> str:
-    order, sentence = report.order, ""
-    verdicts = {k: supported_at(report, k) for k in orders(report) if k != order}
+def _highest(report: AuditReport) -> int:
+    """Return the highest order up to which every order from the required one is supported."""
+    highest = report.order
+    while highest + 1 in orders(report) and supported_at(report, highest + 1):
+        highest += 1
+    return highest
+
+
+def _at_other_orders(report: AuditReport) -> Iterator[str]:
     if report.errors:
-        sentence = _without_unseen(report)
+        yield from _without_unseen(report)
         # Labels that training lacks are missing at every order.
         if any(item.rule == "unseen-label" for item in report.errors):
-            return sentence
-        others = [k for k, verdict in verdicts.items() if verdict]
-        return sentence + (f". Supported {if_order(others[-1])}" if others else "")
-    highest = order
-    while verdicts.get(highest + 1):
-        highest += 1
-    if highest > order:
-        sentence = f", and {if_order(highest)}"
-    beyond = verdicts.get(highest + 1)
-    if highest + 1 in verdicts and beyond is None:
-        sentence += f". Not decided {if_order(highest + 1)}"
-    elif beyond is False:
-        sentence += f". Not {if_order(highest + 1)}: {_missing_at(report, highest + 1)}"
-    return sentence
+            return
+        others = [k for k in orders(report) if k != report.order and supported_at(report, k)]
+        if others:
+            yield f"Supported {if_order(others[-1])}"
+        return
+    beyond = _highest(report) + 1
+    if beyond not in orders(report):
+        return
+    if supported_at(report, beyond) is None:
+        yield f"Not decided {if_order(beyond)}"
+    else:
+        yield f"Not {if_order(beyond)}: {_missing_at(report, beyond)}"
 
 
-def _without_unseen(report: AuditReport) -> str:
+def _without_unseen(report: AuditReport) -> Iterator[str]:
     """Return the verdict without the rows of values and labels that training lacks, if it differs.
 
     Other errors remain, so it differs only where there are none.
     """
     if not all(item.rule in OF_UNSEEN for item in report.errors):
-        return ""
+        return
     least = float(report.settings.determined)
     rests = [without_unseen(item, 1.0) for item in report.evidence if len(item.case.held_out)]
     for item in rests:
         if item.solvability is None or item.determination is None:
-            return ""
+            return
         if not item.solvability.solvable or item.determination.share < least:
-            return ""
+            return
     n_rows = sum(len(item.remainder.left_out) for item in rests if item.remainder is not None)
-    if not n_rows:
-        return ""
-    return f". Supported without the {count(n_rows, 'row')} with values or labels training lacks"
+    if n_rows:
+        yield f"Supported without the {count(n_rows, 'row')} with values or labels training lacks"
 
 
 def orders(report: AuditReport) -> list[int]:
@@ -208,7 +215,7 @@ def _of_split(report: AuditReport, name: str) -> str:
     return f" (test split {printable(name)})" if len(report.evidence) > 1 else ""
 
 
-def _misled(report: AuditReport) -> str:
+def _misled(report: AuditReport) -> Iterator[str]:
     """Name the strongest shortcut."""
     finding = next((item for item in report.warnings if item.rule == "shortcut"), None)
     item = next(
@@ -216,11 +223,12 @@ def _misled(report: AuditReport) -> str:
         None,
     )
     if finding is None or item is None:
-        return ""
+        return
     shortcut = item.shortcuts[0]
     if not item.case.has_labels:
-        return f". Shortcut: {finding.subject}"
-    return (
-        f". Shortcut: {finding.subject} alone is right in {percent(shortcut.train)} of training, "
+        yield f"Shortcut: {finding.subject}"
+        return
+    yield (
+        f"Shortcut: {finding.subject} alone is right in {percent(shortcut.train)} of training, "
         f"{percent(shortcut.test)} of {printable(item.case.name)}"
     )

@@ -75,7 +75,7 @@ class AuditReport:
         """Return one line: the verdict at the required order, and the order at which it changes."""
         from partwhole.audit.headline import headline
 
-        return headline(self)
+        return ". ".join(headline(self))
 
     @property
     def solvable(self) -> bool | None:

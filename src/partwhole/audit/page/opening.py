@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from partwhole.audit.case import TRAIN
+from partwhole.audit.headline import headline
 from partwhole.audit.page.words import listed, number, share
 from partwhole.audit.wording import count, printable, representation_name
 from partwhole.page import Html, join, tag
@@ -14,8 +15,10 @@ from partwhole.page import Html, join, tag
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
 
+# Warnings beside which a verdict is not green.
+DOUBTFUL = ("shortcut", "failed-value")
 # No line break between a number and its noun.
-NUMBERED = r"(\border \d+|\b(?:\d[\d,]*(?<!,)|no) \w+)"
+NUMBERED = r"(\border \d+|>?\d+ %|\b(?:\d[\d,]*(?<!,)|no) \w+)"
 
 
 def kind(order: int) -> str:
@@ -72,6 +75,10 @@ def standing(report: AuditReport) -> tuple[str, str, str]:
             words.append(f"There is no other error, {whom}.")
     if words:
         return "open", "○", " ".join(words)
+    doubtful = Counter(item.rule for item in report.warnings if item.rule in DOUBTFUL)
+    if doubtful:
+        rules = listed(list(doubtful), 12)
+        return "open", "!", f"Training supports the tested combinations, {whom}; but see {rules}."
     return "holds", "✓", f"Training supports the tested combinations, {whom}."
 
 
@@ -79,6 +86,7 @@ def opening(report: AuditReport) -> Html:
     """Return the verdict, the learners it covers, and the facts of the table."""
     audited = report.table
     style, sign, lead = standing(report)
+    first, *further = headline(report)
     tested = any(len(item.case.held_out) for item in report.evidence)
     return join(
         tag(
@@ -89,17 +97,21 @@ def opening(report: AuditReport) -> Html:
         tag(
             "h1",
             tag("span", f"{sign} ", aria_hidden="true"),
-            [
-                tag("span", item) if i % 2 else item
-                for i, item in enumerate(re.split(NUMBERED, report.headline))
-            ],
+            _unbroken(first),
             class_=style,
         ),
-        tag("p", lead, class_="lead"),
+        [tag("p", _unbroken(f"{sentence}."), class_="lead") for sentence in further],
+        tag("p", lead),
         _learners(report) if tested else None,
         _tiles(report) if tested else None,
         _facts(report),
     )
+
+
+def _unbroken(sentence: str) -> list[Html | str]:
+    """Return a sentence in which numbers stay with their nouns."""
+    parts = re.split(NUMBERED, sentence)
+    return [tag("span", part) if i % 2 else part for i, part in enumerate(parts)]
 
 
 def _learners(report: AuditReport) -> Html:

@@ -77,8 +77,7 @@ def _ladder(evidence: Evidence) -> Html:
                 if rung.order == case.order
                 else name,
                 f"{rung.seen:,}",
-                f"{rung.in_test:,}",
-                f"{rung.unseen:,}",
+                f"{rung.unseen:,} of {rung.in_test:,}",
                 determined,
                 words[rung.solvable],
                 share(rung.fitted),
@@ -94,17 +93,16 @@ def _ladder(evidence: Evidence) -> Html:
             [
                 "Order",
                 "In training",
-                "In held-out combinations",
-                "Of these, not in training",
+                "Lacking",
                 "Determined",
                 "Solvable",
-                "Fit of training",
+                "Training fitted",
                 "Time",
             ],
             lines,
-            caption="Values (order 1), pairs (order 2) and larger sets that training shows, and "
-            "which held-out combinations that determines",
-            numbers=(1, 2, 3, 4, 6, 7),
+            caption="By order: how many values, pairs or larger sets training has, how many of "
+            "those in held-out combinations it lacks, and which combinations that determines",
+            numbers=(1, 2, 3, 5, 6),
         ),
         tag("p", beyond, class_="quiet") if left else None,
     )
