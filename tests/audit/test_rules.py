@@ -59,6 +59,21 @@ def exchanged(wrong: bool) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["first", "second", "target", "split"])
 
 
+def fringe() -> pd.DataFrame:
+    """Return shapes of three names, of which two exchange their colours in test."""
+    lines = [
+        (
+            shape,
+            colour,
+            "abc"[shape],
+            "test" if (shape, colour > 2) in ((0, 1), (1, 0)) else "train",
+        )
+        for shape in range(3)
+        for colour in range(6)
+    ]
+    return pd.DataFrame(lines, columns=["first", "second", "target", "split"])
+
+
 CASES = {
     "unseen-value": (
         rows("a x 1 train", "b x 2 train", "a y 2 train", "c y 3 test", target=float),
@@ -85,6 +100,7 @@ CASES = {
     "shortcut": (shortcut(True), shortcut(False), {}),
     "spurious-correlation": (birds(0.95, 0.95), birds(0.5, 0.5), {}),
     "group-imbalance": (birds(0.95, 0.5), birds(0.8, 0.5), {}),
+    "salience-limit": (fringe(), cross(sign), {}),
     "failed-value": (exchanged(True), exchanged(False), {}),
     "not-held-out": (
         rows("a x 1 train", "b x 2 train", "a y 3 train", "b y 4 test", "a x 1 test", target=float),
@@ -282,14 +298,14 @@ def test_learners_and_places_are_named():
 def test_a_place_is_named_by_what_is_known_of_it():
     report = audit(cross(total))
     points = {point.position: point for point in report.evidence[0].prediction.points}
-    assert representation_name(points[0.4], 2) == "S(1; 2) = 0.4"
-    assert representation_name(points[0.425], 2) == "S(1; 2) = 0.425, about one hidden ReLU layer"
+    assert representation_name(points[0.4]) == "S(1; 2) = 0.4"
+    assert representation_name(points[0.425]) == "S(1; 2) = 0.425, about one hidden ReLU layer"
     assert (
-        representation_name(replace(points[0.4], position=3.0), 5)
+        representation_name(replace(points[0.4], position=3.0, label="depth 3"))
         == "3 hidden ReLU layers (depth 3)"
     )
     assert (
-        representation_name(replace(points[0.4], position=float("nan")), 2)
+        representation_name(replace(points[0.4], position=float("nan")))
         == "the measured representation"
     )
 

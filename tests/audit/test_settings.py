@@ -15,7 +15,7 @@ from partwhole.cli.audit import audit as command
 SENTENCES = {
     "[thresholds]\nleak = 1": (
         "a threshold is one of determined, unexplained, shortcut_effect, group_share, unseen, "
-        "leak_slope, coverage; got 'leak'; the nearest is leak_slope"
+        "salience, leak_slope, coverage; got 'leak'; the nearest is leak_slope"
     ),
     "[thresholds]\ncoverage = 2.5": (
         "coverage is a whole number of combinations, 0 or more; got 2.5; write such as coverage = 3"

@@ -412,3 +412,23 @@ def test_sentences(call, sentence):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("salience", [0.25, 1.0, 8.0])
+def test_a_class_without_inputs_costs_nothing_under_a_free_intercept(salience):
+    """Its constant may be as low as it takes; kept in the system it made it singular."""
+    rng = np.random.default_rng(0)
+    codes = np.stack(np.unravel_index(np.arange(18), (3, 3, 2)), axis=1)
+    inputs = np.hstack([np.eye(3)[codes[:, 0]] * salience, np.eye(3)[codes[:, 1]]])
+    inputs = np.hstack([inputs, np.eye(2)[codes[:, 2]], 0.01 * rng.normal(size=(18, 3))])
+    classes = np.eye(2)[codes[:, 2]]
+    without = solve((inputs, classes), cost=Quadratic(), fit=Margin(), intercept="free")
+    absent = np.hstack([classes, np.zeros((18, 1))])
+    limit = solve((inputs, absent), cost=Quadratic(), fit=Margin(), intercept="free")
+    assert limit.outcome is Outcome.SOLVED
+    assert limit.value == pytest.approx(without.value, rel=1e-7)
+    np.testing.assert_allclose(limit.coefficients[:, 2], 0.0, atol=1e-12)
+    outputs = limit.predict(inputs)
+    right = np.take_along_axis(outputs, codes[:, 2:], axis=1)[:, 0]
+    assert (right - outputs[:, 2]).min() == pytest.approx(1.0)
+    assert any("a class without inputs" in note for note in limit.assumptions)

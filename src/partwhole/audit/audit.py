@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Index, NonNegative, Seed
+from partwhole._types import Index, NonNegative, Real, Seed
 from partwhole.audit.additions.search import additions
 from partwhole.audit.additions.support import TrainingInverse
 from partwhole.audit.case import AuditTable, Case
@@ -27,7 +27,9 @@ from partwhole.audit.ladder import MOST_SETS, ladders
 from partwhole.audit.noise import NoiseSource, solve_up_to_noise
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
+from partwhole.audit.prediction.salience_sweep import MOST_COMPONENTS, salience_sweep
 from partwhole.audit.progress import progress
+from partwhole.audit.reading.columns import listing, near
 from partwhole.audit.reading.measured import features_of_kernel
 from partwhole.audit.reading.table import Duplicates, Missing, TargetKind, read_table
 from partwhole.audit.remainder import remainder
@@ -41,6 +43,7 @@ Fit = Literal["regression", "margin"]
 # Seconds for the search of additions, which uses all of them on large tables: for one test split,
 # and for all together.
 SEARCH, SEARCH_OF_ALL = 2.0, 10.0
+LEAST_SALIENCE = 1e-3
 # Shares of the time limit; a step leaves unused time to the next.
 DETERMINED, PREDICTED, SOLVED = 0.4, 0.2, 0.4
 STEPS = ("coverage", "additions", "shortcuts", "solvable")
@@ -65,6 +68,7 @@ def audit_split(
     noise: NoiseSource | NonNegative = "repeats",
     missing: Missing = "refuse",
     bins: Mapping[Hashable, int] | None = None,
+    salience: Mapping[Hashable, Real] | None = None,
     add: Index = 5,
     settings: Settings | None = None,
     time_limit: NonNegative = 10.0,
@@ -120,6 +124,10 @@ def audit_split(
         their component.
     bins : mapping from column name to int, keyword-only, optional
         Components that are numbers, and how many bins of about equal counts to put them in.
+    salience : mapping from component to float, keyword-only, optional
+        Saliences of components, 1 by default: learners receive them one-hot, scaled by their
+        salience. For at most 10 components. For labels the report also says how much more or less
+        salient each one may be before held-out combinations are predicted wrong.
     add : int, keyword-only, default 5
         Largest number of combinations recommended for addition to training; 0 for none. The
         search ends after about 2 seconds for one test split and 10 seconds for all of them.
@@ -193,9 +201,10 @@ def audit_split(
         "numbers",
         "use fit 'regression'",
     )
+    saliences = None if salience is None else _saliences(salience, audited.names)
     n_splits = len(audited.split_names) - 1
     # At these sizes a second thread of linear algebra gains little, and waits on a busy machine.
-    with progress(n_splits * len(STEPS) + 4) as step, threadpool_limits(1, "blas"):
+    with progress(n_splits * len(STEPS) + 5) as step, threadpool_limits(1, "blas"):
         step("Measuring the representation")
         measured = measure(audited, order, overlap)
         cases = [audited.case(i, order) for i in range(1, n_splits + 1)]
@@ -215,7 +224,7 @@ def audit_split(
         )
         step("Predicting over the range of representations")
         until = begin + (DETERMINED + PREDICTED) * whole
-        predicted = _predicted(tested, measured, fit, until) if tested else []
+        predicted = _predicted(tested, measured, fit, saliences, until) if tested else []
         results = iter(zip(predicted, determined, strict=True))
         shared, left = TrainingInverse(), len(tested)
         evidence = []
@@ -242,6 +251,19 @@ def audit_split(
             left -= 1
         step("Computing the verdict at other orders")
         evidence = _with_ladders(evidence, settings, noise, float(time_limit), begin + whole, seed)
+        step("Changing the salience of components")
+        placed = measured.kernel if measured is not None else None
+        evidence = [
+            replace(
+                item,
+                sweep=salience_sweep(
+                    item.case, base=saliences, measured=placed, deadline=begin + whole
+                )
+                if len(item.case.held_out)
+                else None,
+            )
+            for item in evidence
+        ]
     audited = _with_remarks(audited, measured)
     return AuditReport(
         audited,
@@ -256,11 +278,15 @@ def audit_split(
 
 
 def _predicted(
-    cases: Sequence[Case], measured: Representation | None, fit: Fit, deadline: float
+    cases: Sequence[Case],
+    measured: Representation | None,
+    fit: Fit,
+    saliences: Sequence[float] | None,
+    deadline: float,
 ) -> list[Prediction | None]:
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = {"saliences": saliences}
     if measured is not None and measured.kernel is not None:
-        facts = {
+        facts |= {
             "measured": measured.kernel,
             "noise": measured.noise,
             "structure": measured.structure,
@@ -363,6 +389,31 @@ def _with_ladders(
 
 def _with_remarks(table: AuditTable, measured: Representation | None) -> AuditTable:
     return replace(table, remarks=(*table.remarks, *measured.remarks)) if measured else table
+
+
+def _saliences(salience: Mapping[Hashable, Real], names: Sequence[str]) -> list[float]:
+    """Return the salience of each component."""
+    require(
+        len(names) <= MOST_COMPONENTS,
+        f"saliences are for at most {MOST_COMPONENTS} components",
+        len(names),
+        "name fewer components, or leave salience out",
+    )
+    for name, value in salience.items():
+        require(
+            str(name) in names,
+            "saliences are of components",
+            f"{str(name)!r}, components are {listing(list(names))}",
+            near(str(name), list(names), "name one of them"),
+        )
+        require(
+            LEAST_SALIENCE <= value <= 1.0 / LEAST_SALIENCE,
+            "a salience is a number from 0.001 to 1,000",
+            f"{value!r} for {str(name)!r}",
+            "pass 1 for one that is as salient as others",
+        )
+    by_name = {str(name): float(value) for name, value in salience.items()}
+    return [by_name.get(name, 1.0) for name in names]
 
 
 def _check_order(order: int, n_components: int, n_named: int) -> None:

@@ -362,6 +362,48 @@ class Prediction:
         return f"Prediction({len(self.points)} points; {self.points[self.reference]!r})"
 
 
+@dataclass(frozen=True, eq=False)
+class SalienceSweep:
+    """Accuracies while one component becomes more or less salient than the others.
+
+    Parameters
+    ----------
+    factors : tuple of float, length m
+        Salience of the component, in units of what it is without a change.
+    learners : tuple of (str, str)
+        Fit and kernel of each learner.
+    accuracy : float array, shape (L, C, m)
+        Share of held-out rows with a correct label.
+    since, until : float arrays, shape (L, C)
+        Factors between which every row that can be right is right: 0 and infinite if at all
+        factors tried, NaN if some row is wrong without a change.
+    ceiling : float
+        Largest possible accuracy.
+    order : int
+        At which the kernels are cut off.
+    measured : float array, shape (C,), or None
+        For measured features: the salience of each component relative to the others'.
+    """
+
+    factors: tuple[float, ...]
+    learners: tuple[tuple[str, str], ...]
+    accuracy: Float[np.ndarray, "L C m"]
+    since: Float[np.ndarray, "L C"]
+    until: Float[np.ndarray, "L C"]
+    ceiling: float
+    order: int
+    measured: Float[np.ndarray, " C"] | None = None
+
+    @property
+    def is_right(self) -> bool:
+        """Return whether every learner is right without a change."""
+        return not bool(np.isnan(self.until).any())
+
+    def __repr__(self) -> str:
+        """Return the numbers of learners and factors."""
+        return f"SalienceSweep({len(self.learners)} learners, {len(self.factors)} factors)"
+
+
 @dataclass(frozen=True)
 class Addition:
     """Combination recommended for training.
@@ -461,6 +503,8 @@ class Evidence:
         among them; empty when nothing is held out.
     remainder : Remainder or None
         None if training has all values and labels, or nothing remains.
+    sweep : SalienceSweep or None
+        None for numbers and for large tables.
     """
 
     case: Case
@@ -473,6 +517,7 @@ class Evidence:
     seconds: float
     ladder: tuple[Rung, ...] = ()
     remainder: Remainder | None = None
+    sweep: SalienceSweep | None = None
 
     @property
     def undecided(self) -> bool:

@@ -226,6 +226,17 @@ _TABLE = (
         "Add training combinations with the value that contradict the misleading association.",
     ),
     Rule(
+        "salience-limit",
+        "warning",
+        "Tested labels are predicted right only while components are about equally salient.",
+        "All held-out labels are predicted right by least squares and by the largest margin, on "
+        "one hidden ReLU layer and with a Gaussian kernel; but not all of them if one component is "
+        "made more or less salient by a factor up to the threshold.",
+        "salience",
+        "Show its values with other labels in training, or check the salience of your own "
+        "representation with features.",
+    ),
+    Rule(
         "thin-coverage",
         "warning",
         "A tested value occurs in few training combinations.",

@@ -48,6 +48,7 @@ OPTIONS = (
     "noise",
     "missing",
     "bins",
+    "salience",
     "add",
     "time_limit",
 )
@@ -78,6 +79,8 @@ class Settings:
     unseen : float, default 0
         Largest share of held-out rows with values or labels that training lacks at which the
         verdict is that on the other rows.
+    salience : float, default 2
+        Factor within which the salience of a component may change without an error.
     leak_slope : float, default 0.5
         Smallest slope of predicted on true targets that is not reported.
     coverage : int, default 3
@@ -103,6 +106,7 @@ class Settings:
     shortcut_effect: Real = 0.1
     group_share: Real = 0.2
     unseen: Real = 0.0
+    salience: Real = 2.0
     leak_slope: Real = 0.5
     coverage: Real = 3
     silence: Mapping[str, str] = field(default_factory=dict)
@@ -240,12 +244,13 @@ def _check_threshold(name: str, value: object) -> None:
             _value_text(value),
             "write such as coverage = 3",
         )
-    elif name == "leak_slope":
+    elif name in ("leak_slope", "salience"):
+        least = 0 if name == "leak_slope" else 1
         require(
-            number and value >= 0,  # pyright: ignore
-            "leak_slope is a number, 0 or more",
+            number and value >= least,  # pyright: ignore
+            f"{name} is a number, {least} or more",
             _value_text(value),
-            "write such as leak_slope = 0.5",
+            f"write such as {name} = {getattr(Settings, name):g}",
         )
     else:
         require(

@@ -188,23 +188,22 @@ def shifted(case: Case, shortcut: Shortcut, value: ShiftedValue) -> str:
     )
 
 
-def representation_name(point: Point, n_components: int) -> str:
+def representation_name(point: Point) -> str:
     """Return the name of a representation of the range.
 
     Parameters
     ----------
     point : Point
-    n_components : int
 
     Returns
     -------
     str
-        Such as ``one hidden ReLU layer (depth 1)`` or, for two components,
-        ``S(1; 2) = 0.425, about one hidden ReLU layer``.
+        Such as ``one hidden ReLU layer (depth 1)`` or, on the axis of a
+        salience, ``S(1; 2) = 0.425, about one hidden ReLU layer``.
     """
     if np.isnan(point.position):
         return "the measured representation"
-    if n_components == 2:
+    if point.label.startswith("S = "):
         about = ", about one hidden ReLU layer" if point.position == ONE_LAYER else ""
         return f"S(1; 2) = {point.position:g}{about}"
     if point.position == 1:
@@ -212,14 +211,14 @@ def representation_name(point: Point, n_components: int) -> str:
     return f"{point.position:g} hidden ReLU layers (depth {point.position:g})"
 
 
-def learners(case_or_order: Case | int, n_components: int) -> str:
-    """Return the name of the learners whose representations the range covers.
+def salience_range(name: str, since: float, until: float) -> str:
+    """Return between which saliences of a component all is right, in words.
 
     Parameters
     ----------
-    case_or_order : Case or int
-        The case, or its order K, at which conjunctions are cut off.
-    n_components : int
+    name : str
+    since, until : float
+        Factors; 0 and infinite where there is no limit among those tried.
 
     Returns
     -------
@@ -227,21 +226,43 @@ def learners(case_or_order: Case | int, n_components: int) -> str:
 
     Examples
     --------
-    >>> learners(1, 2), learners(2, 3)
-    ('a kernel with salience S(1; 2)', 'a random ReLU network')
-    >>> print(learners(2, 5))
-    a random ReLU network cut off at order 2 (its conjunctions of more than 2 components count as
-    memory)
+    >>> salience_range("colour", 0.0, 1.56)
+    'until colour is 1.56 times as salient as the other components'
+    >>> salience_range("shape", 0.35, float("inf"))
+    'while shape is at least 0.35 times as salient as the other components'
     """
-    order = case_or_order.order if isinstance(case_or_order, Case) else case_or_order
-    if n_components == 2:
+    others = "times as salient as the other components"
+    if since == 0.0 and until == float("inf"):
+        return f"at all saliences of {name} that were tried"
+    if since == 0.0:
+        return f"until {name} is {number(until)} {others}"
+    if until == float("inf"):
+        return f"while {name} is at least {number(since)} {others}"
+    return f"while {name} is {number(since)} to {number(until)} {others}"
+
+
+def learners(case: Case, prediction: Prediction) -> str:
+    """Return the name of the learners whose representations the range covers.
+
+    Parameters
+    ----------
+    case : Case
+    prediction : Prediction
+
+    Returns
+    -------
+    str
+        Such as "a random ReLU network cut off at order 2 (its conjunctions of more than 2
+        components count as memory)".
+    """
+    if prediction.axis.startswith("salience"):
         return "a kernel with salience S(1; 2)"
     name = "a random ReLU network"
-    if order >= n_components - 1:
+    if case.order >= case.task.n_components - 1:
         return name
     return (
-        f"{name} cut off at order {order} (its conjunctions of more than "
-        f"{count(order, 'component')} count as memory)"
+        f"{name} cut off at order {case.order} (its conjunctions of more than "
+        f"{count(case.order, 'component')} count as memory)"
     )
 
 

@@ -60,6 +60,9 @@ def audit(
     noise: Annotated[str, arg(metavar="{repeats,estimate,SD}")] = "repeats",
     missing: Literal["refuse", "drop", "value"] = "refuse",
     bins: Annotated[tuple[str, ...], arg(metavar="NAME=COUNT ...", help_behavior_hint=NONE)] = (),
+    salience: Annotated[
+        tuple[str, ...], arg(metavar="NAME=NUMBER ...", help_behavior_hint=NONE)
+    ] = (),
     add: int = 5,
     config: Annotated[
         Path | None, arg(metavar="PATH", help=CONFIG, help_behavior_hint=NONE)
@@ -106,6 +109,7 @@ def audit(
             rows, an estimate from training, or a standard deviation.
         missing: Refuse missing entries, drop their rows, or count them as a value.
         bins: Components that are numbers, in so many bins of about equal counts: age=10.
+        salience: How salient components are, 1 by default: colour=3.
         add: Largest number of combinations to recommend for training, in about 10 seconds.
         output: Write each test row as CSV: determined or not, why, and what would help.
         json: Write the report as JSON.
@@ -184,6 +188,7 @@ def audit(
             noise=_noise(noise),
             missing=missing,
             bins=_bins(bins),
+            salience=_saliences(salience),
             add=add,
             settings=settings,
             time_limit=time_limit,
@@ -230,6 +235,20 @@ def _bins(entries: tuple[str, ...]) -> dict[str, int]:
         require(name and count.isdecimal(), rule, repr(entry), "write NAME=COUNT")
         bins[name] = int(count)
     return bins
+
+
+def _saliences(entries: tuple[str, ...]) -> dict[str, float] | None:
+    """Return the salience of each named component."""
+    saliences = {}
+    for entry in entries:
+        name, _, number = entry.rpartition("=")
+        try:
+            saliences[name] = float(number)
+        except ValueError:
+            name = ""
+        rule = "saliences are a component and a number, such as colour=3"
+        require(name, rule, repr(entry), "write NAME=NUMBER")
+    return saliences or None
 
 
 def _hold_out(unit: Literal["rows", "combinations"], share: float, seed: int) -> HoldOut:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.linalg import null_space
 
 from partwhole._checks import require
@@ -43,6 +43,7 @@ Solve = Callable[[Problem, Any], Limit]
 OWN = "each output has weights of its own"
 SHARED = "the outputs share hidden units, of which there are enough for any coefficients"
 CLASSES = "classes are compared: cross-entropy of a softmax"
+ABSENT = "a class without inputs has the highest constant output that is 1 below every right one"
 # The outcome of several problems is that of the worst.
 WORST = (
     Outcome.INFEASIBLE, Outcome.MAX_STEPS, Outcome.INACCURATE, Outcome.STATIONARY, Outcome.SOLVED,
@@ -95,9 +96,23 @@ def of_outputs(problem: Problem, solve: Solve, start: np.ndarray | None) -> Limi
         type(cost).__name__,
         "pass labels -1 and +1 for one class against the rest",
     )
-    rows = _Rows.compared(targets) if classes else _Rows.apart(targets)
     notes = [SHARED if shares else OWN, *([CLASSES] if classes else [])]
-    return _in_rows(problem, rows, solve, start, notes)
+    if not classes:
+        return _in_rows(problem, _Rows.apart(targets), solve, start, notes)
+    # A free constant of a class without inputs may be as low as it takes, at no cost.
+    present = np.ones(targets.shape[1], dtype=bool)
+    if problem.intercept == "free":
+        present[:] = targets.any(axis=0)
+    if present.sum() < 2:
+        present[np.argmin(present)] = True
+    rows = _Rows.compared(targets, present)
+    if present.all():
+        return _in_rows(problem, rows, solve, start, notes)
+    limit = _in_rows(problem, rows, solve, start, [*notes, ABSENT])
+    intercept = np.array(limit.intercept)
+    outputs = problem.design @ limit.coefficients + intercept
+    intercept[~present] = np.sum(targets * outputs, axis=1).min() - 1.0
+    return replace(limit, intercept=intercept)
 
 
 def _one_by_one(problem: Problem, solve: Solve, start: np.ndarray | None) -> Limit:
@@ -152,14 +167,16 @@ class _Rows:
         )
 
     @classmethod
-    def compared(cls, targets: Float[np.ndarray, "n k"]) -> _Rows:
-        """Return a row for each input and each class that is not its own."""
+    def compared(cls, targets: Float[np.ndarray, "n k"], present: Bool[np.ndarray, " k"]) -> _Rows:
+        """Return a row for each input and each of these classes that is not its own."""
         k = targets.shape[1]
-        inputs, other = np.nonzero(targets == 0.0)
+        inputs, other = np.nonzero((targets == 0.0) & present)
         units = np.eye(k)
         contrasts = targets[inputs] - units[other]
         # The same constant for all outputs changes no comparison.
-        return cls(inputs, contrasts, np.ones(len(inputs)), null_space(np.ones((1, k))))
+        directions = np.zeros((k, int(present.sum()) - 1))
+        directions[present] = null_space(np.ones((1, int(present.sum()))))
+        return cls(inputs, contrasts, np.ones(len(inputs)), directions)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from partwhole.audit.judging.learners import (
     not_determined,
     not_solvable,
     poor_predictions,
+    salience_limits,
 )
 from partwhole.audit.judging.rows import (
     conflicting_duplicates,
@@ -60,6 +61,7 @@ def _judge_split(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     yield from not_determined(rest, settings)
     yield from poor_predictions(evidence, settings)
     yield from failed_values(evidence)
+    yield from salience_limits(evidence, settings)
     yield from shortcuts(evidence)
     yield from correlations(evidence)
     yield from not_held_out(evidence.case)

@@ -21,6 +21,7 @@ from partwhole.audit.wording import (
     percent,
     printable,
     representation_name,
+    salience_range,
     tuple_of,
 )
 from partwhole.limits.proofs.determination import Determination
@@ -211,12 +212,35 @@ def failed_values(evidence: Evidence) -> Iterator[Finding]:
     yield finding_of(
         "failed-value",
         case,
-        f"At {representation_name(point, case.table.n_components)}, all held-out rows of "
+        f"At {representation_name(point)}, all held-out rows of "
         f"{printable(case.name)} with {', '.join(names)} are predicted wrong. Add training "
         "combinations that contradict the misleading association.",
         case.rows_of(case.held_out[has]),
         names[0],
     )
+
+
+def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
+    """Report components whose salience decides whether labels are predicted right."""
+    case, sweep = evidence.case, evidence.sweep
+    if sweep is None or not sweep.is_right:
+        return
+    for component, (since, until) in enumerate(
+        zip(sweep.since.max(axis=0), sweep.until.min(axis=0), strict=True)
+    ):
+        if until >= settings.salience and since <= 1.0 / settings.salience:
+            continue
+        name = printable(case.table.names[component])
+        yield finding_of(
+            "salience-limit",
+            case,
+            f"Labels of {printable(case.name)} are predicted right "
+            f"{salience_range(name, since, until)} (threshold {settings.salience:g} times). Show "
+            f"the values of {name} with other labels in training, or pass features to see where "
+            "your representation stands.",
+            case.rows_of(case.held_out),
+            name,
+        )
 
 
 def _strong_leak(case: Case, point: Point, settings: Settings) -> Finding:
@@ -229,7 +253,7 @@ def _strong_leak(case: Case, point: Point, settings: Settings) -> Finding:
     return finding_of(
         "strong-leak",
         case,
-        f"At {representation_name(point, case.table.n_components)}, {_slope(case, slope)} (leak "
+        f"At {representation_name(point)}, {_slope(case, slope)} (leak "
         f"slope below the threshold {settings.leak_slope:g}): {reason}. Show the values in more "
         "training combinations, or use a representation that gives the full combination a smaller "
         "share.",
@@ -250,11 +274,10 @@ def _slope(case: Case, slope: float) -> str:
 
 
 def _range(case: Case, prediction: Prediction) -> str:
-    n_components = case.table.n_components
     points = [point for point in prediction.points if not np.isnan(point.position)]
     if not points:
-        return representation_name(prediction.points[0], n_components)
+        return representation_name(prediction.points[0])
     words = f"{points[0].label} to {points[-1].label}" if len(points) > 1 else points[0].label
-    words += f" of {learners(case, n_components)}"
+    words += f" of {learners(case, prediction)}"
     has_measured = len(points) < len(prediction.points)
     return words + (" and the measured representation" if has_measured else "")

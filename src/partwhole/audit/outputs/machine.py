@@ -18,6 +18,7 @@ from partwhole.audit.evidence import (
     Point,
     Prediction,
     Rung,
+    SalienceSweep,
     Shortcut,
 )
 from partwhole.audit.rules import Finding
@@ -149,6 +150,7 @@ def _split(evidence: Evidence) -> dict[str, Any]:
         "determination": evidence.determination and _determination(case, evidence.determination),
         "shortcuts": [_shortcut(case, shortcut) for shortcut in evidence.shortcuts],
         "prediction": evidence.prediction and _prediction(evidence, evidence.prediction),
+        "salience": evidence.sweep and _sweep(case, evidence.sweep),
         "remainder": evidence.remainder and _remainder(evidence),
         "additions": evidence.additions and _additions(case, evidence.additions),
         "seconds": evidence.seconds,
@@ -164,6 +166,33 @@ def _remainder(evidence: Evidence) -> dict[str, Any] | None:
         "share_left_out": _number(rest.share),
         "determined": _number(float(determination.determined[rest.kept].mean())),
         "solvable": rest.solvability.solvable,
+    }
+
+
+def _sweep(case: Case, sweep: SalienceSweep) -> dict[str, Any]:
+    measured = sweep.measured
+    return {
+        "factors": list(sweep.factors),
+        "order": sweep.order,
+        "ceiling": _number(sweep.ceiling),
+        "learners": [
+            {
+                "fit": fit,
+                "kernel": kernel,
+                "components": [
+                    {
+                        "name": name,
+                        "accuracy": [_number(value) for value in sweep.accuracy[i, c]],
+                        # Null where there is no limit among the factors tried.
+                        "since": _number(sweep.since[i, c] or float("inf")),
+                        "until": _number(sweep.until[i, c]),
+                    }
+                    for c, name in enumerate(case.table.names)
+                ],
+            }
+            for i, (fit, kernel) in enumerate(sweep.learners)
+        ],
+        "measured": None if measured is None else [_number(factor) for factor in measured],
     }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwhole.audit.evidence import Additions, Evidence, Prediction
+from partwhole.audit.evidence import Additions, Evidence, Prediction, SalienceSweep
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import EXAMPLE, Settings
 from partwhole.audit.wording import (
@@ -23,6 +23,7 @@ from partwhole.audit.wording import (
     percent,
     printable,
     representation_name,
+    salience_range,
     tuple_of,
 )
 
@@ -184,6 +185,8 @@ def _split(evidence: Evidence) -> Iterator[str]:
         yield from _remarks(evidence.solvability.remarks)
     if evidence.prediction is not None:
         yield from _prediction(evidence, evidence.prediction)
+    if evidence.sweep is not None and evidence.sweep.is_right:
+        yield from _saliences(evidence, evidence.sweep)
     if evidence.additions is not None:
         yield from _additions(evidence, evidence.additions)
 
@@ -222,7 +225,7 @@ def _along(evidence: Evidence, prediction: Prediction) -> str:
     if not inside:
         return ""
     last = f" to {inside[-1].label}" if len(inside) > 1 else ""
-    learner = learners(evidence.case, evidence.case.table.n_components)
+    learner = learners(evidence.case, prediction)
     return f" over {inside[0].label}{last} of {learner}"
 
 
@@ -238,7 +241,7 @@ def _accuracy(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
         line += "; "
     line += (
         f"{percent(at.accuracy)} at "
-        f"{representation_name(at, evidence.case.table.n_components)}. Always answering the "
+        f"{representation_name(at)}. Always answering the "
         f"commonest label: {percent(prediction.commonest)}."
     )
     if prediction.ceiling < 1.0:
@@ -268,14 +271,13 @@ def _error(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
         return number(value if value > tiny else 0.0)
 
     line = f"Predicted squared error{_along(evidence, prediction)}"
-    n_components = evidence.case.table.n_components
     if inside:
         scores = [inner.error for inner in inside]
         low, high = score(float(np.min(scores))), score(float(np.max(scores)))
         line += f": {low} to {high}" if low != high else f": {low} throughout"
     line += f" (the mean of training has {score(prediction.constant_error)})."
     slope = 0.0 if abs(at.leak_slope) < 1e-9 else at.leak_slope
-    line += f" At {representation_name(at, n_components)}: {score(at.error)}"
+    line += f" At {representation_name(at)}: {score(at.error)}"
     # Constant targets have no slope.
     line += "." if np.isnan(slope) else f", leak slope {number(slope)}."
     yield from _wrapped(line)
@@ -300,6 +302,20 @@ def _cautions(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
         yield from _wrapped(OPEN)
     if description := measured(prediction):
         yield from _wrapped(f"Measured features: {description}")
+
+
+def _saliences(evidence: Evidence, sweep: SalienceSweep) -> Iterator[str]:
+    """Yield between which saliences of each component all labels are predicted right."""
+    yield "All labels are predicted right, by fit and kernel:"
+    for i, (fit, kernel) in enumerate(sweep.learners):
+        limits = zip(evidence.case.table.names, sweep.since[i], sweep.until[i], strict=True)
+        limited = [
+            salience_range(printable(name), low, high)
+            for name, low, high in limits
+            if low > 0.0 or high < float("inf")
+        ]
+        words = "; ".join(limited) or "at all saliences that were tried"
+        yield from _item(f"{fit}, {kernel}: {words}")
 
 
 def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:

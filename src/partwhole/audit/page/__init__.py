@@ -14,6 +14,7 @@ from partwhole.audit.page.findings import findings, rules
 from partwhole.audit.page.opening import between, kind, opening
 from partwhole.audit.page.predictions import predictions
 from partwhole.audit.page.proof import solvable
+from partwhole.audit.page.salience import salience
 from partwhole.audit.page.sections import held_out, remarks, shortcuts
 from partwhole.audit.page.words import share
 from partwhole.audit.wording import count, printable
@@ -32,6 +33,7 @@ PARTS = (
     ("determined", "Does training determine the answers?"),
     ("shortcuts", "Shortcuts in the training set"),
     ("predicted", "Predictions for learners"),
+    ("salience", "How salient may a component be?"),
     ("add", "Combinations to add first"),
 )
 
@@ -127,6 +129,8 @@ def _parts(evidence: Evidence) -> list[tuple[str, str]]:
     left = set()
     if evidence.prediction is None:
         left.add("predicted")
+    if evidence.sweep is None:
+        left.add("salience")
     if evidence.additions is None:
         left.add("add")
     return [part for part in PARTS if part[0] not in left]
@@ -139,6 +143,7 @@ def _split(report: AuditReport, i: int, evidence: Evidence) -> Html:
         "determined": lambda: determined(evidence),
         "shortcuts": lambda: shortcuts(evidence),
         "predicted": lambda: evidence.prediction and predictions(evidence, evidence.prediction),
+        "salience": lambda: evidence.sweep and salience(evidence.case, evidence.sweep),
         "add": lambda: evidence.additions and additions(evidence, evidence.additions),
     }
     section = _section(

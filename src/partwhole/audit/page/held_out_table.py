@@ -63,8 +63,7 @@ def held_out_table(evidence: Evidence, at: Point) -> Html:
         ]
         for i in arranged[:limit].tolist()
     ]
-    n = case.task.n_components
-    caption = f"Predictions at {representation_name(at, n)}, " + (
+    caption = f"Predictions at {representation_name(at)}, " + (
         "wrong ones first, then" if case.has_labels else "arranged"
     )
     caption += f" by squared error{_outputs(case)}"

@@ -141,7 +141,7 @@ def _tiles(report: AuditReport) -> Html:
     at = ""
     if points:
         point = points[0].points[points[0].reference]
-        at = f"at {representation_name(point, report.table.n_components)}"
+        at = f"at {representation_name(point)}"
     if points and report.table.labels is not None:
         best = [p.points[p.reference].accuracy for p in points]
         scores = share(min(best))

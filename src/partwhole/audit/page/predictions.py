@@ -99,7 +99,7 @@ def _one_label(case: Case) -> str:
 
 
 def _representation(case: Case, at: Point) -> str:
-    return representation_name(at, case.task.n_components)
+    return representation_name(at)
 
 
 def _axis(case: Case, prediction: Prediction) -> str:

@@ -13,6 +13,7 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.case import LEFT_OUT, TRAIN, Case
 from partwhole.audit.evidence import Point, Prediction
+from partwhole.audit.prediction.salience_sweep import network_kernel
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.features import OrderKernel
 from partwhole.limits import Outcome
@@ -126,6 +127,7 @@ def predict_splits(
     measured: OrderKernel | None = None,
     noise: Real = 0.0,
     structure: Real = float("nan"),
+    saliences: Sequence[Real] | None = None,
     deadline: Real = float("inf"),
 ) -> list[Prediction | None]:
     """Return predictions for several test splits of one table, with a single fit of training.
@@ -136,6 +138,9 @@ def predict_splits(
         Of one table and order, each with at least one held-out combination.
     fit, measured, noise, structure, deadline
         As in `predict`, for all splits together.
+    saliences : sequence of float, length C, keyword-only, optional
+        Of the components; then the range is that of random ReLU networks on one-hot components,
+        each scaled by its salience.
 
     Returns
     -------
@@ -168,7 +173,7 @@ def predict_splits(
     require(noise >= 0, "noise is a penalty of at least 0", noise, "use 0 to interpolate")
     order = min(case.order, task.n_components - 1)
     problem = OrderProblem.of(task, order)
-    axis, places, remarks, is_bounded = _range(problem, fit)
+    axis, places, remarks, is_bounded = _range(problem, fit, saliences)
     if measured is not None:
         places.append(_Place("measured", float("nan"), measured))
     ridge = _ridge(case, measured, noise) if fit == "regression" else 0.0
@@ -264,7 +269,9 @@ def _point(
 
 
 def _range(
-    problem: OrderProblem, fit: Literal["regression", "margin"]
+    problem: OrderProblem,
+    fit: Literal["regression", "margin"],
+    saliences: Sequence[Real] | None,
 ) -> tuple[str, list[_Place], list[str], bool]:
     """Return axis, representations, remarks on omissions, and whether a deadline applies."""
     task, remarks = problem.task, []
@@ -280,7 +287,7 @@ def _range(
     fewest = outputs > MANY_OUTPUTS
     if fewest:
         reason = f"combinations times outputs are {outputs:,} (more than {MANY_OUTPUTS:,})"
-    if task.n_components == 2:
+    if task.n_components == 2 and saliences is None:
         saliences = FEWER_SALIENCES if fewer and fit == "margin" else SALIENCES
         saliences = FEWEST_SALIENCES if fewest else saliences
         places = [_Place(f"S = {S:g}", S, OrderKernel.from_salience(S)) for S in saliences]
@@ -297,7 +304,10 @@ def _range(
         remarks.append(f"{reason}, so only depths {_listed(depths)} were computed")
     places = []
     for depth in depths:
-        kernel = OrderKernel.random_network(task.n_components, problem.order, depth)
+        if saliences is None:
+            kernel = OrderKernel.random_network(task.n_components, problem.order, depth)
+        else:
+            kernel = network_kernel(saliences, problem.order, depth)
         places.append(_Place(f"depth {depth}", float(depth), kernel))
     return "hidden layers of a random ReLU network", places, remarks, is_large or fewest
 

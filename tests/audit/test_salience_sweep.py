@@ -1,0 +1,208 @@
+"""Saliences of components: kernels, dense linear algebra and trained networks agree."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neural_network import MLPClassifier
+
+from partwhole import audit_split
+from partwhole._checks import InputError
+from partwhole.audit import Settings
+from partwhole.audit.prediction.salience_sweep import (
+    FACTORS,
+    gaussian_kernel,
+    network_kernel,
+    salience_sweep,
+)
+from partwhole.features import OrderKernel
+
+COMPONENTS = ["shape", "colour", "material", "size"]
+
+
+def exchanged():
+    """Return the rule of CLEVR-CoGenT: cubes and cylinders exchange their colours in test."""
+    rows = [(s, c, m, z) for s in range(3) for c in range(8) for m in range(2) for z in range(2)]
+    frame = pd.DataFrame(rows, columns=COMPONENTS).map(lambda v: f"v{v}")
+    frame["name"] = [("cube", "cylinder", "sphere")[row[0]] for row in rows]
+    held_out = [(row[0] == 0 and row[1] >= 4) or (row[0] == 1 and row[1] < 4) for row in rows]
+    frame["split"] = np.where(held_out, "test", "train")
+    return frame
+
+
+def one_hot(frame, saliences):
+    return np.hstack(
+        [s * pd.get_dummies(frame[name]).to_numpy(float)
+         for name, s in zip(COMPONENTS, saliences, strict=True)]
+    )  # fmt: skip
+
+
+def gram(kernel, a, b):
+    """Return an order kernel's values, the full conjunction as memory."""
+    shared = a[:, None] == b[None]
+    values = kernel.memory * shared.all(axis=2)
+    for subset, weight in kernel.weights.items():
+        values = values + weight * shared[:, :, list(subset)].all(axis=2)
+    return values
+
+
+def test_the_gaussian_kernel_is_that_of_scaled_inputs():
+    frame, saliences = exchanged(), [1.0, 1.7, 0.4, 1.0]
+    codes = frame[COMPONENTS].apply(lambda column: pd.factorize(column)[0]).to_numpy()
+    ours = gram(gaussian_kernel(saliences, 3), codes, codes)
+    theirs = rbf_kernel(one_hot(frame, saliences), gamma=0.5)
+    # Constants and units of a kernel do not matter with a free intercept.
+    low, high = np.exp(-np.sum(np.square(saliences))), 1.0
+    np.testing.assert_allclose(ours, (theirs - low) / (high - low), atol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_equal_saliences_are_the_usual_network(depth):
+    ours = network_kernel([2.0, 2.0, 2.0], 2, depth)
+    usual = OrderKernel.random_network(3, 2, depth)
+    assert ours.memory == pytest.approx(usual.memory, abs=1e-12)
+    for subset, weight in usual.weights.items():
+        assert ours.weights[subset] == pytest.approx(weight, abs=1e-12)
+
+
+def least_squares_accuracy(frame, saliences):
+    """Interpolate with scikit-learn's Gaussian kernel and a free intercept."""
+    inputs, train = one_hot(frame, saliences), (frame["split"] == "train").to_numpy()
+    labels = pd.get_dummies(frame["name"]).to_numpy(float)
+    kernel = rbf_kernel(inputs, gamma=0.5)
+    n = int(train.sum())
+    bordered = np.block(
+        [[kernel[np.ix_(train, train)], np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]]
+    )
+    solution = np.linalg.solve(bordered, np.vstack([labels[train], np.zeros((1, 3))]))
+    outputs = kernel[np.ix_(~train, train)] @ solution[:n] + solution[n]
+    return np.mean(outputs.argmax(axis=1) == labels[~train].argmax(axis=1))
+
+
+def test_the_limit_of_least_squares_is_that_of_dense_algebra():
+    frame = exchanged()
+    report = audit_split(frame, COMPONENTS, "name", "split", add=0)
+    sweep = report.evidence[0].sweep
+    assert sweep.order == 3
+    place = sweep.learners.index(("least squares", "Gaussian"))
+    until = sweep.until[place, 1]
+    # Halved five times, within half an octave.
+    step = 2.0 ** (0.5 / 32)
+    assert least_squares_accuracy(frame, [1.0, until, 1.0, 1.0]) == 1.0
+    assert least_squares_accuracy(frame, [1.0, until * step**1.01, 1.0, 1.0]) < 1.0
+    for factor, accuracy in zip(sweep.factors, sweep.accuracy[place, 1], strict=True):
+        assert accuracy == least_squares_accuracy(frame, [1.0, factor, 1.0, 1.0])
+    # Margins and one hidden layer bear no less than the Gaussian kernel does.
+    assert (sweep.until[:, 1] >= until / step**2).all()
+
+
+def test_trained_networks_are_right_before_the_limit_and_wrong_beyond_it():
+    frame = exchanged()
+    train = (frame["split"] == "train").to_numpy()
+    accuracy = {}
+    for colour in (1.0, 2.5):
+        inputs, scores = one_hot(frame, [1.0, colour, 1.0, 1.0]), []
+        for seed in range(2):
+            network = MLPClassifier((64,), alpha=0.0, max_iter=400, random_state=seed,
+                                    learning_rate_init=0.003)  # fmt: skip
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                network.fit(inputs[train], frame["name"][train])
+            scores.append(network.score(inputs[~train], frame["name"][~train]))
+        accuracy[colour] = np.mean(scores)
+    (evidence,) = audit_split(frame, COMPONENTS, "name", "split", add=0).evidence
+    assert 1.0 < evidence.sweep.until[:, 1].min() < 2.5
+    assert accuracy[1.0] == 1.0
+    assert accuracy[2.5] < 0.2
+
+
+def test_saliences_of_the_user_move_the_predictions_and_the_limit():
+    frame = exchanged()
+    plain = audit_split(frame, COMPONENTS, "name", "split", add=0, require_order=3)
+    other = audit_split(
+        frame, COMPONENTS, "name", "split", add=0, require_order=3, salience={"colour": 2.0}
+    )
+    one, two = (report.evidence[0] for report in (plain, other))
+    place = one.sweep.learners.index(("least squares", "one hidden ReLU layer"))
+    factors = np.array(FACTORS)
+    np.testing.assert_allclose(
+        two.sweep.accuracy[place, 1][:-2], one.sweep.accuracy[place, 1][2:], atol=1e-12
+    )
+    assert factors[2] / factors[0] == pytest.approx(2.0)
+    kernel = network_kernel([1.0, 2.0, 1.0, 1.0], 3)
+    assert two.prediction.points[0].kernel.weights == kernel.weights
+    # Already wrong with the Gaussian kernel, so there is no limit to report.
+    assert not two.sweep.is_right
+    assert "already too much for least squares with the kernel Gaussian" in other.to_html()
+
+
+def test_a_limit_within_the_threshold_is_a_finding():
+    frame = exchanged()
+    report = audit_split(frame, COMPONENTS, "name", "split", add=0)
+    (finding,) = [one for one in report.findings if one.rule == "salience-limit"]
+    assert finding.subject == "colour"
+    until = report.evidence[0].sweep.until[:, 1].min()
+    assert f"until colour is {until:.3g} times as salient as the other components" in (
+        finding.message
+    )
+    loose = audit_split(frame, COMPONENTS, "name", "split", add=0, settings=Settings(salience=1.2))
+    assert "salience-limit" not in {one.rule for one in loose.findings}
+
+
+def test_measured_features_are_placed_by_their_saliences():
+    frame = exchanged()
+    features = one_hot(frame, [1.0, 3.0, 1.0, 1.0])
+    report = audit_split(frame, COMPONENTS, "name", "split", add=0, features=features)
+    sweep = report.evidence[0].sweep
+    # Nine against a mean of one, and one against a mean of eleven thirds.
+    expected = [np.sqrt(3 / 11), 3.0, np.sqrt(3 / 11), np.sqrt(3 / 11)]
+    np.testing.assert_allclose(sweep.measured, expected, rtol=1e-9)
+    assert "measured features" in report.to_html()
+
+
+def test_two_components_have_a_range_of_networks_if_they_are_unlike():
+    rows = [(a, b, a + b > 3, "test" if a > 1 and b > 1 else "train")
+            for a in range(4) for b in range(4)]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["a", "b", "y", "split"])
+    report = audit_split(frame, ["a", "b"], "y", "split", add=0, salience={"a": 3})
+    prediction = report.evidence[0].prediction
+    assert prediction.axis == "hidden layers of a random ReLU network"
+    weights = prediction.points[0].kernel.weights
+    assert weights[0,] > 2 * weights[1,]
+    assert "At S(1; 2)" not in report.to_text()
+
+
+def test_numbers_and_large_tables_have_no_sweep():
+    frame = exchanged()
+    frame["y"] = np.arange(96.0)
+    numbers = audit_split(frame, COMPONENTS, "y", "split", add=0)
+    assert numbers.evidence[0].sweep is None
+    (evidence,) = audit_split(frame, COMPONENTS, "name", "split", add=0).evidence
+    assert salience_sweep(evidence.case, deadline=-1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("salience", "sentence"),
+    [
+        (
+            {"color": 2.0},
+            "saliences are of components; got 'color', components are 'shape', 'colour', "
+            "'material', 'size'; did you mean 'colour'?",
+        ),
+        (
+            {"colour": 0.0},
+            "a salience is a number from 0.001 to 1,000; got 0.0 for 'colour'; pass 1 for one that "
+            "is as salient as others",
+        ),
+        ({"colour": "2"}, "salience['colour'] is a finite number; got '2'; pass one number"),
+    ],
+)
+def test_saliences_are_refused_in_one_sentence(salience, sentence):
+    with pytest.raises(InputError) as error:
+        audit_split(exchanged(), COMPONENTS, "name", "split", salience=salience)
+    assert str(error.value) == sentence
