@@ -1,7 +1,7 @@
 """Will a training split support the combinations it will be tested on?"""
 
 from partwhole.audit.audit import audit_split as audit_split
-from partwhole.audit.evidence import Evidence as Evidence
+from partwhole.audit.design import design_split as design_split
 from partwhole.audit.reading.splits import HoldOut as HoldOut
 from partwhole.audit.report import AuditReport as AuditReport
 from partwhole.audit.report import UnsupportedSplit as UnsupportedSplit
@@ -12,10 +12,10 @@ from partwhole.audit.settings import Settings as Settings
 __all__ = [
     "RULES",
     "AuditReport",
-    "Evidence",
     "Finding",
     "HoldOut",
     "Settings",
     "UnsupportedSplit",
     "audit_split",
+    "design_split",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 # In place of a default, for options that have none.
 NONE = ""
 NEEDED = "(required)"
+STANDARD_INPUT = Path("-")
 File = Annotated[Path | None, arg(metavar="PATH", help_behavior_hint=NONE)]
 Names = Annotated[tuple[str, ...], arg(metavar="NAME ...", help_behavior_hint=NONE)]
 NeededNames = Annotated[tuple[str, ...], arg(metavar="NAME ...", help_behavior_hint=NEEDED)]
@@ -84,7 +87,7 @@ def audit(
 
     Args:
         table: A .csv, .tsv or .jsonl file, each also with .gz, or a .parquet file; at most 512 MiB,
-            unpacked, 5,000,000 rows and 10,000 columns.
+            unpacked, 5,000,000 rows and 10,000 columns. A dash reads CSV from the standard input.
         components: The columns that are combined, two or more.
         target: The column of the answer: numbers or labels.
         split: The column that assigns rows to training and test.
@@ -166,7 +169,7 @@ def audit(
     }  # fmt: skip
     named = {f"the table {name!r}": path for name, path in tables.items()}
     others = {"--features": features, "--kernel": kernel, "--config": config}
-    inputs = (named or {"the table": table}) | others
+    inputs = (named or {"the table": None if table == STANDARD_INPUT else table}) | others
     files = _checked(outputs, inputs)
     try:
         report = _audited(
@@ -269,7 +272,13 @@ def _tables(train: str, test: tuple[str, ...]) -> dict[str, Path]:
 def _audited(table: Path | dict[str, Path] | None, **options) -> AuditReport:
     from partwhole.audit import audit_split
 
-    return audit_split(table, **options)
+    if table != STANDARD_INPUT:
+        return audit_split(table, **options)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "standard-input.csv")
+        path.write_bytes(sys.stdin.buffer.read())
+        # Build servers are not to look for a file that is gone.
+        return replace(audit_split(path, **options), path="")
 
 
 def _write(report: AuditReport, files: dict[str, Path]) -> None:

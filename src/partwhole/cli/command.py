@@ -19,6 +19,7 @@ from partwhole import __version__
 from partwhole._checks import InputError, require
 from partwhole._extras import MissingExtraError, needs
 from partwhole.cli.audit import audit
+from partwhole.cli.design import design
 from partwhole.cli.streams import discard_output, inert
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ BAD_INPUT, OWN_FAILURE, READER_LEFT = 2, 3, 141
 
 app = tyro.extras.SubcommandApp()
 app.command(audit)
+app.command(design)
 
 _BIBTEX = f"""\
 @software{{partwhole,

@@ -1,0 +1,86 @@
+"""``partwhole design``: a small training split that determines its test."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import arg
+
+from partwhole._checks import InputError, require
+
+
+def design(
+    factors: Annotated[
+        tuple[str, ...], arg(metavar="NAME:COUNT ...", help_behavior_hint="(required)")
+    ] = (),
+    require_order: Annotated[int, arg(metavar="K")] = 1,
+    budget: Annotated[int | None, arg(metavar="COUNT", help_behavior_hint="")] = None,
+    test_share: float = 0.3,
+    target: Annotated[str, arg(metavar="NAME", help_behavior_hint="(default: the first)")] = "",
+    shortcut: Annotated[str, arg(metavar="NAME=SHARE", help_behavior_hint="")] = "",
+    seed: int = 0,
+    output: Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")] = None,
+) -> None:
+    """Design a training split: the smallest one found that determines a random test split.
+
+    Writes the table as CSV, to the output or a file; what it determines, and how few combinations
+    could, is said on the error stream.
+
+    For example: partwhole design --factors shape:3 colour:8 size:2 --require-order 2 --budget 40
+    --output split.csv
+
+    Args:
+        factors: The factors with their numbers of values: shape:3 colour:8.
+        require_order: How many factors may interact in learners that training has to determine.
+        budget: Largest number of training combinations.
+        test_share: Share of all combinations that is held out.
+        target: The factor that is asked for.
+        shortcut: Another factor that goes with the target in this share of training: colour=0.9.
+        seed: Seed of the reference and of what is held out.
+        output: Write the table there, in place of the standard output.
+    """
+    from partwhole.audit.design import design_split
+    from partwhole.audit.outputs.files import check_outputs, write_all
+
+    require(factors, "a design needs factors", "none", "use --factors shape:3 colour:8")
+    if output is not None:
+        check_outputs([("--output", output)], [])
+    found = design_split(
+        dict(
+            _pair(entry, ":", "factors are a name and a count, such as shape:3")
+            for entry in factors
+        ),
+        require_order=require_order,
+        budget=budget,
+        test_share=test_share,
+        target=target or None,
+        shortcut=_shortcut(shortcut),
+        seed=seed,
+    )
+    text = found.to_frame().to_csv(index=False)
+    if output is None:
+        print(text, end="")
+    else:
+        write_all({output: text})
+    print(found.describe(), file=sys.stderr)
+
+
+def _pair(entry: str, sign: str, rule: str) -> tuple[str, int]:
+    name, _, count = entry.rpartition(sign)
+    require(name and count.isdecimal(), rule, repr(entry), f"write NAME{sign}COUNT")
+    return name, int(count)
+
+
+def _shortcut(entry: str) -> dict[str, float] | None:
+    if not entry:
+        return None
+    name, _, share = entry.rpartition("=")
+    try:
+        return {name: float(share)}
+    except ValueError:
+        raise InputError(
+            f"a shortcut is a factor and a share, such as colour=0.9; got {entry!r}; write "
+            "NAME=SHARE"
+        ) from None

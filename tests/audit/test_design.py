@@ -1,0 +1,225 @@
+"""Designed splits: determined by linear algebra, no smaller by search, and audited as asked."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from partwhole import audit_split
+from partwhole._checks import InputError
+from partwhole.audit import design_split
+from partwhole.cli import main
+
+
+def indicators(rows, n_values, order):
+    """Return a column for each conjunction of at most so many values of the whole grid."""
+    columns = []
+    for size in range(order + 1):
+        for chosen in combinations(range(rows.shape[1]), size):
+            shape = [n_values[c] for c in chosen]
+            codes = np.ravel_multi_index(tuple(rows[:, list(chosen)].T), shape) if size else 0
+            columns.append(np.eye(int(np.prod(shape)))[np.broadcast_to(codes, len(rows))])
+    return np.hstack(columns)
+
+
+def request(seed):
+    """Return factors and options drawn at random."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    factors = {name: int(v) for name, v in zip("abcd"[:n], rng.integers(2, 5, n), strict=True)}
+    options = {
+        "require_order": int(rng.integers(1, n)),
+        "test_share": float(rng.uniform(0.05, 0.4)),
+        "seed": seed,
+    }
+    if rng.random() < 0.4 and factors["b"] >= factors["a"]:
+        share = float(rng.uniform(0.75, 0.95))
+        options["shortcut"] = {"b": share}
+    return factors, options
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_training_spans_the_test_at_its_order_and_nothing_beyond(seed):
+    factors, options = request(seed)
+    try:
+        design = design_split(factors, **options)
+    except InputError:
+        return
+    n_values, order = tuple(factors.values()), options["require_order"]
+    assert not {tuple(row) for row in design.train.tolist()} & {
+        tuple(row) for row in design.test.tolist()
+    }
+    phi, tested = (indicators(rows, n_values, order) for rows in (design.train, design.test))
+    rank = np.linalg.matrix_rank(phi)
+    assert np.linalg.matrix_rank(np.vstack([phi, tested])) == rank
+    assert np.linalg.matrix_rank(tested) <= design.lower_bound <= len(design.train)
+    for i in range(len(design.test)):
+        rows, weights = design.derivation(i)
+        np.testing.assert_array_equal(weights @ phi[rows], tested[i])
+        assert len(rows) == design.terms[i]
+    beyond, above = (indicators(rows, n_values, order + 1) for rows in (design.train, design.test))
+    rank = np.linalg.matrix_rank(beyond)
+    for row in above:
+        assert np.linalg.matrix_rank(np.vstack([beyond, row])) == rank + 1
+
+
+def test_no_smaller_training_set_determines_as_many_as_the_bound_says():
+    """All subsets are tried, on a grid of 3 x 3 with two combinations held out."""
+    design = design_split({"a": 3, "b": 3}, test_share=0.25, seed=1)
+    grid = np.stack(np.unravel_index(np.arange(9), (3, 3)), axis=1)
+    tested = indicators(design.test, (3, 3), 1)
+    held_out = {tuple(row) for row in design.test.tolist()}
+    others = np.array([row for row in grid.tolist() if tuple(row) not in held_out])
+    smallest = None
+    for size in range(1, len(others) + 1):
+        for chosen in combinations(range(len(others)), size):
+            phi = indicators(others[list(chosen)], (3, 3), 1)
+            if np.linalg.matrix_rank(np.vstack([phi, tested])) == np.linalg.matrix_rank(phi):
+                smallest = size
+                break
+        if smallest:
+            break
+    assert design.lower_bound <= smallest <= len(design.train)
+
+
+def test_all_free_combinations_are_needed_where_they_are_as_many_as_dimensions():
+    design = design_split({"a": 3, "b": 4}, test_share=0.5, seed=0)
+    assert len(design.train) == design.lower_bound == 6
+    assert "No training set is smaller." in design.describe()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_audit_finds_what_was_designed(seed):
+    factors, options = request(seed)
+    try:
+        design = design_split(factors, **options)
+    except InputError:
+        return
+    order, frame = options["require_order"], design.to_frame()
+    report = audit_split(frame, list(factors), "target", "split", require_order=order, add=0)
+    assert report.verdict == "supported"
+    assert report.table.n_components == len(factors)
+    rungs = {rung.order: rung for rung in report.evidence[0].ladder}
+    assert rungs[order].share == 1.0
+    if order + 1 in rungs:
+        assert rungs[order + 1].determined == 0
+    if "shortcut" in options:
+        train = frame[frame["split"] == "train"]
+        with_target = train["b"].str[2:].astype(int) % factors["a"] == train["target"].str[
+            2:
+        ].astype(int)
+        for _, share in with_target.groupby(train["target"]).mean().items():
+            assert share == pytest.approx(options["shortcut"]["b"], abs=0.06)
+
+
+def test_the_command_writes_what_the_audit_reads(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = "design --factors shape:3 colour:8 size:2 --require-order 2 --budget 40 --output a.csv"
+    main(words.split())
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("34 training combinations determine 14 held-out ones for learners of")
+    assert set(pd.read_csv("a.csv").columns) == {
+        "shape", "colour", "size", "target", "split", "terms"
+    }  # fmt: skip
+    main(["design", "--factors", "shape:3", "colour:8", "size:2", "--require-order", "2"])
+    text = capsys.readouterr().out
+    assert text == (tmp_path / "a.csv").read_text()
+    ask = [
+        "audit",
+        "-",
+        "--components",
+        "shape",
+        "colour",
+        "size",
+        "--target",
+        "target",
+        "--split",
+        "split",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "partwhole", *ask, "--require-order", "2", "--sarif", "a.sarif"],
+        input=text, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stdout.startswith("Supported if pairs interact (order 2).\n")
+    assert "standard-input.csv: 48 rows; " in done.stdout
+    assert "artifactLocation" not in (tmp_path / "a.sarif").read_text()
+    assert pd.read_csv(io.StringIO(text)).query("split == 'train'")["terms"].eq(0).all()
+
+
+SENTENCES = [
+    (
+        ({"a": 3, "b": 3}, {"budget": 4, "test_share": 0.4}),
+        "the smallest training set found has 5 combinations, and at least ",
+    ),
+    (({"a": 3}, {}), "a split has two or more factors; got 1; name another factor"),
+    (
+        ({"a": 3, "b": 1}, {}),
+        "a factor has two or more distinct values; got 1 for 'b'; pass their number or a list",
+    ),
+    (
+        ({"a": 3, "b": 3}, {"require_order": 2}),
+        "require_order is below the number of factors; got 2 for 2; choose from 1 to 1",
+    ),
+    (
+        ({"a": 3, "split": 3}, {}),
+        "columns target, split and terms are of the table itself; got a factor 'split'; rename it",
+    ),
+    (
+        ({"a": 3, "b": 3}, {"test_share": 0.9}),
+        "of 9 combinations at most those can be held out that training does not need; got 8 of",
+    ),
+    (({"a": 3, "b": 3}, {"target": "c"}), "the target is one of the factors; got 'c'; name one"),
+    (
+        ({"a": 3, "b": 2}, {"shortcut": {"b": 0.9}}),
+        "a shortcut has as many values as the target, or more; got 2 for 3 targets; name another",
+    ),
+    (
+        ({"a": 3, "b": 3}, {"shortcut": {"b": 0.2}}),
+        "the share of a shortcut is above that of chance, 0.333, and at most 0.99; got 0.2; pass",
+    ),
+    (
+        ({"a": 3, "b": 3}, {"shortcut": {"a": 0.9}}),
+        "a shortcut is a factor other than the target; got 'a'; name one of b",
+    ),
+    (
+        ({"a": 1000, "b": 1000}, {}),
+        "factors have at most 200,000 combinations; got 1,000,000; pass fewer factors or values",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), SENTENCES)
+def test_requests_are_refused_in_one_sentence(call, sentence):
+    factors, options = call
+    with pytest.raises(InputError) as error:
+        design_split(factors, **options)
+    assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("design", "a design needs factors; got none; use --factors shape:3 colour:8"),
+        (
+            "design --factors shape colour:8",
+            "factors are a name and a count, such as shape:3; got 'shape'; write NAME:COUNT",
+        ),
+        (
+            "design --factors a:3 b:3 --shortcut b",
+            "a shortcut is a factor and a share, such as colour=0.9; got 'b'; write NAME=SHARE",
+        ),
+    ],
+)
+def test_the_command_refuses_in_one_sentence(words, sentence, capsys):
+    with pytest.raises(SystemExit) as error:
+        main(words.split())
+    assert error.value.code == 2
+    assert capsys.readouterr().err == f"partwhole: {sentence}\n"
