@@ -146,9 +146,6 @@ REFUSED = {
     "": "an audit needs a table; got none; name a .csv, .tsv, .jsonl or .parquet file, or one in "
     "--train and others in --test",
     "table.csv": "an audit needs the combined columns; got none; use --components",
-    "table.csv --components first second": (
-        "an audit needs the column of the answer; got none; use --target"
-    ),
     "table.csv --components first second --target target": (
         "an audit needs a split; got none; use --split or --hold-out; or name files in --train and "
         "--test, and no table"

@@ -471,3 +471,53 @@ def test_many_numbers_as_values_are_pointed_out():
         ),
     ):
         assert remark not in other.remarks
+
+
+def test_without_a_target_the_report_says_what_training_determines(tmp_path):
+    grid = [(a, b, c) for a in "pqr" for b in "xyz" for c in "kl"]
+    frame = pd.DataFrame(grid, columns=["a", "b", "c"])
+    frame["split"] = ["test" if row[:2] == ("p", "x") else "train" for row in grid]
+    report = audit_split(frame, ["a", "b", "c"], split="split")
+    assert report.headline == (
+        "Supported if parts add up (order 1). Not if pairs interact (order 2): training lacks "
+        "(p, x)"
+    )
+    frame["y"] = np.arange(18.0)
+    asked = audit_split(frame, ["a", "b", "c"], "y", "split")
+    for mine, theirs in zip(report.evidence[0].ladder, asked.evidence[0].ladder, strict=True):
+        assert (mine.determined, mine.lacking) == (theirs.determined, theirs.lacking)
+    assert report.findings == ()
+    assert report.evidence[0].prediction is None
+    assert not report.evidence[0].undecided
+    assert report.rows_to_frame().columns.tolist() == [
+        "row", "split", "a", "b", "c", "status", "why", "help"
+    ]  # fmt: skip
+    for text in (report.to_text(), report.to_html()):
+        assert "Predicted" not in text.split("Rules and settings")[0]
+    assert json.loads(report.to_json())["target"] == []
+    frame.drop(columns="y").to_csv(tmp_path / "t.csv", index=False)
+    main(f"audit {tmp_path / 't.csv'} --components a b c --split split".split())
+
+
+@pytest.mark.parametrize("solvable", [True, False])
+def test_many_labels_are_hashed(monkeypatch, solvable):
+    """Labels that pairs give have indicators that are sums of pairs, in 8 random projections."""
+    monkeypatch.setattr("partwhole.audit.reading.targets.MOST_LABELS", 3)
+    grid = [(a, b, c) for a in range(3) for b in range(3) for c in range(3)]
+    frame = pd.DataFrame(grid, columns=["a", "b", "c"])
+    frame["y"] = [f"{a}{b}" if solvable else f"{(a * b + c) % 5}" for a, b, c in grid]
+    frame["split"] = ["test" if sum(row) % 4 == 0 else "train" for row in grid]
+    report = audit_split(frame, ["a", "b", "c"], "y", "split", require_order=2, add=0)
+    assert report.table.labels is None
+    assert report.table.target == tuple(f"y {i}" for i in range(1, 9))
+    one_hot = pd.get_dummies(frame["y"]).to_numpy(float)
+    frame[[f"y{i}" for i in range(one_hot.shape[1])]] = one_hot
+    columns = [f"y{i}" for i in range(one_hot.shape[1])]
+    exact = audit_split(frame, ["a", "b", "c"], columns, "split", require_order=2, add=0)
+    assert report.solvable is exact.solvable
+    assert "too many for one output each: each is hashed to 8 numbers" in report.to_text().replace(
+        "\n    ", " "
+    )
+    # The numbers depend on the label's text alone.
+    again = audit_split(frame.iloc[::-1], ["a", "b", "c"], "y", "split", require_order=2, add=0)
+    np.testing.assert_array_equal(again.table.targets[::-1], report.table.targets)

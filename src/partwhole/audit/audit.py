@@ -53,7 +53,7 @@ STEPS = ("coverage", "additions", "shortcuts", "solvable")
 def audit_split(
     table: Any,
     components: Sequence[Hashable],
-    target: Hashable | Sequence[Hashable],
+    target: Hashable | Sequence[Hashable] | None = None,
     split: Any = None,
     *,
     train: Hashable = "train",
@@ -89,8 +89,9 @@ def audit_split(
         datasets. Or a mapping from the names of splits to such tables.
     components : sequence of column names
         Two or more.
-    target : column name, or several
-        Numbers or labels. A component may be the target too.
+    target : column name, or several, optional
+        Numbers or labels. A component may be the target too. Without one the report says what
+        training determines, whatever is asked.
     split : column name, HoldOut, array, pair of arrays or splitter, optional
         The column that says which rows are for training; a rule that draws them; a mask that marks
         them, or an entry for each row; the row numbers of training and of test; or a splitter of
@@ -224,7 +225,9 @@ def audit_split(
         )
         step("Predicting over the range of representations")
         until = begin + (DETERMINED + PREDICTED) * whole
-        predicted = _predicted(tested, measured, fit, saliences, until) if tested else []
+        predicted: list[Prediction | None] = [None] * len(tested)
+        if tested and audited.has_target:
+            predicted = _predicted(tested, measured, fit, saliences, until)
         results = iter(zip(predicted, determined, strict=True))
         shared, left = TrainingInverse(), len(tested)
         evidence = []

@@ -38,7 +38,7 @@ class AuditTable:
     names : tuple of str, length C
     values : tuple of tuples, length C
     target : tuple of str
-        Names of the target's columns.
+        Names of the target's columns; empty without a target, when targets are 0.
     labels : tuple or None
     split_names : tuple of str
         The name of training first.
@@ -70,6 +70,11 @@ class AuditTable:
     def __repr__(self) -> str:
         """Name the table and its size, not every row."""
         return f"AuditTable({self.source}: {len(self.split)} rows of {', '.join(self.names)})"
+
+    @property
+    def has_target(self) -> bool:
+        """Return whether something is asked for, beside what training determines."""
+        return bool(self.target)
 
     @property
     def n_components(self) -> int:

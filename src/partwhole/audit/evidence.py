@@ -538,6 +538,8 @@ class Evidence:
         better and others were not computed.
         """
         prediction = self.prediction
+        if not self.case.table.has_target:
+            return True
         if prediction is None:
             return None
         if self.case.has_labels:

@@ -38,7 +38,7 @@ def audit(
         Positional[Path | None], arg(metavar="TABLE", help_behavior_hint=NEEDED)
     ] = None,
     components: NeededNames = (),
-    target: NeededNames = (),
+    target: Names = (),
     split: Annotated[
         str, arg(metavar="NAME", help_behavior_hint="(required, or use --hold-out)")
     ] = "",
@@ -89,7 +89,8 @@ def audit(
         table: A .csv, .tsv or .jsonl file, each also with .gz, or a .parquet file; at most 512 MiB,
             unpacked, 5,000,000 rows and 10,000 columns. A dash reads CSV from the standard input.
         components: The columns that are combined, two or more.
-        target: The column of the answer: numbers or labels.
+        target: The column of the answer: numbers or labels. Without it, the report says what
+            training determines.
         split: The column that assigns rows to training and test.
         train: The entry of the split column that marks training rows; of booleans, True. Without a
             table, the file of the training rows.
@@ -139,7 +140,6 @@ def audit(
         "name a .csv, .tsv, .jsonl or .parquet file, or one in --train and others in --test",
     )
     require(components, "an audit needs the combined columns", "none", "use --components")
-    require(target, "an audit needs the column of the answer", "none", "use --target")
     require(
         not (split and hold_out),
         "a split is a column or a rule",
@@ -175,7 +175,7 @@ def audit(
         report = _audited(
             tables or table,
             components=list(components),
-            target=list(target),
+            target=list(target) or None,
             split=_hold_out(hold_out, 0.2 if share is None else share, seed)
             if hold_out
             else split or None,

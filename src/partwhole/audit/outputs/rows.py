@@ -31,8 +31,6 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
         "determined", "not determined" or "undecided"); ``why`` a row is not determined, and the
         training row that would ``help`` most directly; and the predictions of `Evidence.to_frame`.
     """
-    import pandas as pd
-
     case = evidence.case
     test = np.flatnonzero(case.table.split == case.split)
     combinations = case.row_combination[test]
@@ -49,11 +47,20 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
     for name, entries in (("status", status), ("why", why), ("help", helps)):
         beyond = SEEN if name == "status" else ""
         columns.append((name, [entries[i] if i >= 0 else beyond for i in held_out]))
+    if not case.table.has_target:
+        return _named(columns)
     predicted = evidence.to_frame()
     n_values = len(case.task.names)
     for name, column in list(predicted.items())[n_values:]:
         if str(name).startswith(("prediction", "predicted label")):
             columns.append((str(name), [column.iloc[i] if i >= 0 else None for i in held_out]))
+    return _named(columns)
+
+
+def _named(columns: list[tuple[str, object]]) -> pd.DataFrame:
+    """Return a table of columns, whose names may repeat."""
+    import pandas as pd
+
     frame = pd.DataFrame(dict(enumerate(column for _, column in columns)))
     return frame.set_axis([name for name, _ in columns], axis=1)
 

@@ -97,7 +97,7 @@ def _lines(report: AuditReport) -> Iterator[str]:
     names = ", ".join(
         f"{printable(name)} ({n:,})" for name, n in zip(table.names, table.n_values, strict=True)
     )
-    target = ", ".join(map(printable, table.target))
+    target = ", ".join(map(printable, table.target)) or "none"
     if table.labels is not None:
         first_labels = ", ".join(printable(label, 20) for label in table.labels[:6])
         remaining = f" and {len(table.labels) - 6:,} more" if len(table.labels) > 6 else ""
@@ -176,7 +176,7 @@ def _split(evidence: Evidence) -> Iterator[str]:
             )
         )
         yield from _remarks(determination.remarks)
-    if evidence.solvability is not None:
+    if evidence.solvability is not None and case.table.has_target:
         if evidence.solvability.solvable is False:
             content = "the proof" if evidence.solvability.certificate else "the unexplained share"
             yield f"Not solvable; the finding not-solvable gives {content}."
@@ -198,9 +198,12 @@ def _ladder(evidence: Evidence) -> Iterator[str]:
         "  seconds"
     )
     words = {True: "yes", False: "no", None: "-"}
+    if not evidence.case.table.has_target:
+        words[True] = "-"
     for rung in evidence.ladder:
         determined = "not decided" if rung.undecided else percent(rung.share)
-        fitted = "-" if np.isnan(rung.fitted) else percent(rung.fitted)
+        has_fit = evidence.case.table.has_target and not np.isnan(rung.fitted)
+        fitted = percent(rung.fitted) if has_fit else "-"
         seconds = "" if rung.order == evidence.case.order else f"{rung.seconds:.1f}"
         yield (
             f"    {rung.order:>5}  {rung.seen:>11,}  {rung.in_test:>8,}  {rung.unseen:>8,}"

@@ -126,7 +126,7 @@ def _rows_are_counted(report: AuditReport) -> Html | None:
 def _parts(evidence: Evidence) -> list[tuple[str, str]]:
     if not len(evidence.case.held_out):
         return []
-    left = set()
+    left = set() if evidence.case.table.has_target else {"solvable", "shortcuts"}
     if evidence.prediction is None:
         left.add("predicted")
     if evidence.sweep is None:

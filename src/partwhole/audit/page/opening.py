@@ -150,6 +150,8 @@ def _tiles(report: AuditReport) -> Html:
         (solved, "solvable", "some sum of seen conjunctions answers all of them"),
         (share(report.determined), "determined", "training determines the answer of such sums"),
     ]
+    if not report.table.has_target:
+        del tiles[1]
     if report.table.labels is not None:
         tiles.append((scores, "predicted accuracy by rows", at))
     elif points:
@@ -185,7 +187,8 @@ def _facts(report: AuditReport) -> Html:
             + listed([printable(label, 24) for label in audited.labels], 8)
         )
     else:
-        target = f"{listed([printable(label) for label in audited.target])} (numbers)"
+        names = listed([printable(label) for label in audited.target])
+        target = f"{names} (numbers)" if names else "none"
     splits = [
         f"{printable(name)} ({'training, ' if i == TRAIN else ''}"
         f"{count(int((audited.split == i).sum()), 'row')})"

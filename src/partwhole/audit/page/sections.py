@@ -63,6 +63,8 @@ def held_out(evidence: Evidence, anchor: str, n_splits: int) -> Html:
 def _ladder(evidence: Evidence) -> Html:
     """Return what training lacks, determines and can answer at each order."""
     case, words = evidence.case, {True: "yes", False: "no", None: "–"}
+    if not case.table.has_target:
+        words[True] = "–"
     lines = []
     for rung in evidence.ladder:
         name = {1: "1: parts add up", 2: "2: pairs interact"}.get(
@@ -80,7 +82,7 @@ def _ladder(evidence: Evidence) -> Html:
                 f"{rung.unseen:,} of {rung.in_test:,}",
                 determined,
                 words[rung.solvable],
-                share(rung.fitted),
+                share(rung.fitted) if case.table.has_target else "–",
                 "–" if rung.order == case.order else f"{rung.seconds:.1f} s",
             ]
         )

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -42,7 +42,7 @@ from partwhole.audit.reading.splits import (
     require_defaults,
     split_of_rows,
 )
-from partwhole.audit.reading.targets import conflicts, read_target
+from partwhole.audit.reading.targets import conflicts, no_target, read_target
 
 __all__ = ["HoldOut", "read_table"]
 
@@ -66,7 +66,7 @@ OWN_VALUE = 0.9
 def read_table(
     table: Any,
     components: Iterable[Hashable],
-    target: Hashable | Sequence[Hashable],
+    target: Hashable | Sequence[Hashable] | None = None,
     split: Any = None,
     *,
     train: Hashable = "train",
@@ -92,8 +92,9 @@ def read_table(
         line breaks in cells.
     components : column names
         Two or more.
-    target : column name, or several
-        Several columns contain numbers. A component may be the target too.
+    target : column name, or several, optional
+        Several columns contain numbers. A component may be the target too. Without one, only what
+        training determines is asked.
     split : column name, HoldOut, array, pair of arrays or splitter, optional
         The column that says which rows are for training; a rule that draws them; a mask that marks
         them, or an entry for each row; the row numbers of training and of test; or a splitter of
@@ -110,7 +111,8 @@ def read_table(
         A measured representation with a row for each row of the table: a .npy file, an array of
         shape (n, d), or columns of the table.
     target_kind : str, keyword-only, default "auto"
-        "numbers" or "labels" (at most 1,000, and rows times labels at most 16,777,216); "auto"
+        "numbers" or "labels"; more than 1,000 labels, or 16,777,216 rows times labels, are hashed
+        to a few numbers each. "auto"
         reads text, booleans and categories as labels and numbers as numbers. The cells of a
         column of a CSV file are numbers if all of them are.
     duplicates : str, keyword-only, default "average"
@@ -169,8 +171,10 @@ def read_table(
     coded, values, names_of_components = _independent(
         coded, values, names_of_components, part, remarks
     )
-    targets, label, labels, new_remarks = read_target(columns["target"], part >= 0, target_kind)
-    remarks.extend(new_remarks)
+    targets, label, labels = no_target(len(coded)), None, None
+    if columns["target"]:
+        targets, label, labels, new_remarks = read_target(columns["target"], part >= 0, target_kind)
+        remarks.extend(new_remarks)
     remarks.extend(conflicts(coded, values, targets, label, labels, part, names, duplicates))
     return AuditTable(
         coded,
@@ -180,7 +184,7 @@ def read_table(
         read_weights(columns["weight"], len(coded)),
         names_of_components,
         values,
-        tuple(map(str, parts["target"])),
+        _target_names(parts["target"], targets, label),
         labels,
         names,
         read_features(features, columns["feature"], len(coded)),
@@ -188,6 +192,17 @@ def read_table(
         tuple(remarks),
         source.line_of_first(len(coded)),
     )
+
+
+def _target_names(
+    names: Sequence[Hashable],
+    targets: Float[np.ndarray, "n k"],
+    label: Int[np.ndarray, " n"] | None,
+) -> tuple[str, ...]:
+    """Return the names of the target's columns, numbered where labels are hashed."""
+    if label is None and len(names) == 1 and targets.shape[1] > 1:
+        return tuple(f"{names[0]} {i + 1}" for i in range(targets.shape[1]))
+    return tuple(map(str, names))
 
 
 def _split(
@@ -229,7 +244,13 @@ def _parts(
         "name the columns of the components",
     )
     targets = list(target) if isinstance(target, list | tuple) else [target]
-    require(targets, "target names at least one column", "an empty list", "name a column")
+    targets = [] if target is None else targets
+    require(
+        targets or target is None,
+        "target names at least one column",
+        "an empty list",
+        "name a column",
+    )
     if isinstance(split, HoldOut):
         require_defaults(train, test, "a HoldOut rule, which has no entries")
     by_column = not (isinstance(split, HoldOut) or split is None or is_of_rows(split))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from hashlib import sha512
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -14,6 +15,8 @@ from partwhole.audit.reading.numeric import is_numbers, numbers, unfit
 from partwhole.features.conjunctions import Dictionary
 
 MOST_LABELS = 1_000
+# Numbers into which each of more labels is hashed.
+HASHED = 8
 MOST_SIGNS = 1 << 24  # each sign is a right-hand side at every representation
 SMALLEST_SPREAD = 1e-100
 EXACT_INTEGERS = 2.0**53
@@ -120,7 +123,12 @@ def _numbers(
 
 def _labels(
     column: Column, name: Hashable, used: Bool[np.ndarray, " n"]
-) -> tuple[Float[np.ndarray, "n k"], Int[np.ndarray, " n"], tuple[Hashable, ...], tuple[str, ...]]:
+) -> tuple[
+    Float[np.ndarray, "n k"],
+    Int[np.ndarray, " n"] | None,
+    tuple[Hashable, ...] | None,
+    tuple[str, ...],
+]:
     label, labels = numbered(column, name)
     require(
         bool((label[used] != label[used][0]).any()),
@@ -128,18 +136,45 @@ def _labels(
         f"only {quoted(str(labels[label[used][0]]))} in {name!r}",
         "check the target column",
     )
-    require(
-        len(labels) <= MOST_LABELS and len(label) * len(labels) <= MOST_SIGNS,
-        f"labels are at most {MOST_LABELS:,}, and rows times labels at most {MOST_SIGNS:,}",
-        f"{len(labels):,} labels in {len(label):,} rows of {name!r}",
-        "group the labels, or pass numbers",
-    )
+    if len(labels) > MOST_LABELS or len(label) * len(labels) > MOST_SIGNS:
+        return _hashed(label, labels, name, used)
     remarks = (f"Target {name!r}: read as {len(labels)} labels, {listing(labels)}.",)
     if len(labels) == 2:
         return 2.0 * label[:, None] - 1.0, label, labels, remarks
     targets = np.full((len(label), len(labels)), -1.0)
     targets[np.arange(len(label)), label] = 1.0
     return targets, label, labels, remarks
+
+
+def _hashed(
+    label: Int[np.ndarray, " n"],
+    labels: Sequence[Hashable],
+    name: Hashable,
+    used: Bool[np.ndarray, " n"],
+) -> tuple[Float[np.ndarray, "n k"], None, None, tuple[str, ...]]:
+    """Return a few numbers for each label, which depend on its text alone.
+
+    The indicators of all labels are sums of conjunctions where these random projections of them
+    are, and with probability 1 only there.
+    """
+    codes = np.array(
+        [
+            np.frombuffer(sha512(str(one).encode("utf-8", "replace")).digest(), dtype=">u8")
+            for one in labels
+        ]
+    )
+    targets = (codes[:, :HASHED] / 2.0**63 - 1.0)[label]
+    remark = (
+        f"Target {name!r} has {len(labels):,} labels, too many for one output each: each is hashed "
+        f"to {HASHED} numbers. Held-out combinations count as solvable where the indicator of "
+        "every label is a sum of conjunctions, and predictions are of the numbers."
+    )
+    return targets, None, None, (remark,)
+
+
+def no_target(n: int) -> Float[np.ndarray, "n 1"]:
+    """Return the targets of a table without any: zeros."""
+    return np.zeros((n, 1))
 
 
 def conflicts(
