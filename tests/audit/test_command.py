@@ -272,7 +272,7 @@ def test_help_says_what_is_required_and_shows_an_example(capsys):
     assert "default: None" not in told
     assert "default: )" not in told
     assert "default: ''" not in told
-    assert told.count("(required)") == 3
+    assert told.count("(required)") == 2
     assert "(required, or use --hold-out)" in told
     assert "(with --hold-out; default: 0.2)" in told
     assert "each also with .gz" in told

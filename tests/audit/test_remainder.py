@@ -26,7 +26,7 @@ def test_the_rest_is_judged_by_itself():
     report = audit_split(table(), COLUMNS, "y", "split", add=0)
     assert report.verdict == "unsupported"
     assert report.headline == (
-        "Not supported, even if parts add up (order 1): training lacks shape = new. Supported "
+        "Not supported if parts add up (order 1): training lacks shape = new. Supported "
         "without the 2 rows with values or labels training lacks"
     )
     (evidence,) = report.evidence
@@ -68,7 +68,7 @@ def test_labels_that_training_lacks_are_left_out_too():
     report = audit_split(frame, COLUMNS, "y", "split", add=0)
     assert report.evidence[0].remainder.left_out.tolist() == [24]
     assert report.headline.startswith(
-        "Not supported, even if parts add up (order 1): training lacks y = neither. Supported "
+        "Not supported if parts add up (order 1): training lacks y = neither. Supported "
         "without the 1 row with values or labels training lacks"
     )
 

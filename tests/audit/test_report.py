@@ -49,7 +49,7 @@ def test_the_headline_says_what_the_verdict_leaves_open():
     bad = cross(total, lambda a, b: a * b)
     report = audit_split(bad, COLUMNS, "target", "split", add=0)
     assert report.headline == (
-        "Not supported, even if parts add up (order 1): no sum of parts gives the targets"
+        "Not supported if parts add up (order 1): they do not add up to the targets"
     )
     text = flat(report)
     assert text.startswith(f"{report.headline}. 2 errors, 2 warnings. table: 25 rows;")
@@ -60,7 +60,7 @@ def test_the_headline_says_what_the_verdict_leaves_open():
     assert hushed.headline == ("Supported if parts add up (order 1), with 2 errors silenced")
     (evidence,) = report.evidence
     open_ = replace(evidence, solvability=replace(evidence.solvability, solvable=None))
-    assert replace(report, evidence=(open_,)).headline.startswith("Not supported, even ")
+    assert replace(report, evidence=(open_,)).headline.startswith("Not supported if ")
     hopeful = replace(report, evidence=(open_,), findings=())
     start = "Supported if parts add up (order 1), as far as decided"
     assert hopeful.headline == start
@@ -172,7 +172,8 @@ def test_the_order_is_that_asked_for(order):
     assert report.order == order
     # a + b c is a sum of pairs, and not of single components.
     assert report.solvable is (order == 2)
-    assert f"\nOrder {order}: outputs" in report.to_text()
+    each = {1: "value", 2: "value and each pair of values"}[order]
+    assert f"Order {order}: such a learner adds up one number for each {each}. " in flat(report)
 
 
 REFUSED = {
@@ -337,7 +338,7 @@ def test_text_is_narrow_and_prints_no_codes():
 
 
 def test_text_says_how_many_findings_it_leaves_out():
-    lines = [f"n{i} x l{i} t{i}" for i in range(30)]
+    lines = [f"n{i} y l train" for i in range(30)] + [f"n{i} x l{i} t{i}" for i in range(30)]
     frame = rows("a x l train", "b x m train", "a y l train", *lines)
     report = audit_split(frame, COLUMNS, "target", "split", add=0)
     assert sum(one.rule == "unseen-label" for one in report.findings) == 30

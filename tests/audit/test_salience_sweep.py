@@ -147,7 +147,7 @@ def test_a_limit_within_the_threshold_is_a_finding():
     (finding,) = [one for one in report.findings if one.rule == "salience-limit"]
     assert finding.subject == "colour"
     until = report.evidence[0].sweep.until[:, 1].min()
-    assert f"until colour is {until:.3g} times as salient as the other components" in (
+    assert f"until colour counts {until:.3g} times as much as each other component" in (
         finding.message
     )
     loose = audit_split(frame, COMPONENTS, "name", "split", add=0, settings=Settings(salience=1.2))

@@ -203,7 +203,7 @@ def design_split(
     --------
     >>> design = design_split({"shape": 3, "colour": 8, "size": 2}, require_order=2, budget=40)
     >>> design
-    SplitDesign(34 training combinations, at least 14 needed, for 14 held out at order 2)
+    SplitDesign(34 training combinations, at least 34 needed, for 14 held out at order 2)
     """
     names, values = _named(factors)
     n_values = tuple(len(v) for v in values)

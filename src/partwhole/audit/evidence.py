@@ -52,7 +52,7 @@ class Rung:
     unseen : int
         Those in held-out combinations that training lacks.
     lacking : tuple of (tuple of int, tuple of int)
-        Components and values of up to 3 of these, those of the most held-out combinations first.
+        Components and values of up to 12 of these, those of the most held-out combinations first.
     held_out : int
         Held-out combinations.
     determined : int

@@ -23,10 +23,12 @@ def if_order(order: int) -> str:
 
     Examples
     --------
-    >>> if_order(1), if_order(2), if_order(3)
-    ('if parts add up (order 1)', 'if pairs interact (order 2)', 'if 3 parts interact (order 3)')
+    >>> if_order(1), if_order(2)
+    ('if parts add up (order 1)', 'if pairs interact (order 2)')
+    >>> if_order(3)
+    'if up to 3 parts interact (order 3)'
     """
-    words = {1: "parts add up", 2: "pairs interact"}.get(order, f"{order} parts interact")
+    words = {1: "parts add up", 2: "pairs interact"}.get(order, f"up to {order} parts interact")
     return f"if {words} (order {order})"
 
 
@@ -52,8 +54,7 @@ def headline(report: AuditReport) -> tuple[str, ...]:
 def _at_the_required_order(report: AuditReport) -> str:
     order = report.order
     if report.errors:
-        even = ", even" if order == 1 else ""
-        return f"Not supported{even} {if_order(order)}: {_reason(report, report.errors[0])}"
+        return f"Not supported {if_order(order)}: {_reason(report, report.errors[0])}"
     sentence = f"Supported {if_order(order)}{_as_far_as_they_do(report)}"
     highest = _highest(report)
     if highest > order:
@@ -167,11 +168,15 @@ def missing(case: Case, rung: Rung) -> str:
     if rung.possible < rung.held_out:
         n_open = rung.held_out - rung.possible
         return f"training leaves {n_open:,} of {count(rung.held_out, 'answer')} open"
-    return f"no sum of {_terms(rung.order)} gives the targets"
+    return _not_a_sum(rung.order)
 
 
-def _terms(order: int) -> str:
-    return {1: "parts", 2: "parts and pairs"}.get(order, f"conjunctions of {order} parts")
+def _not_a_sum(order: int) -> str:
+    """Say that no learner of an order can have the targets as its outputs."""
+    if order == 1:
+        return "they do not add up to the targets"
+    terms = "pairs" if order == 2 else f"sets of {order} parts"
+    return f"parts and {terms} do not add up to the targets"
 
 
 def _in_short(case: Case, components: tuple[int, ...], values: tuple[int, ...]) -> str:
@@ -200,7 +205,7 @@ def _reason(report: AuditReport, finding: Finding) -> str:
     if at is not None and finding.rule in ("unseen-value", "not-determined"):
         words = missing(*at)
     elif finding.rule == "not-solvable":
-        words = f"no sum of {_terms(report.order)} gives the targets"
+        words = _not_a_sum(report.order)
     elif finding.rule == "unseen-label":
         words = f"training lacks {finding.subject}{more}"
     else:
@@ -229,6 +234,6 @@ def _misled(report: AuditReport) -> Iterator[str]:
         yield f"Shortcut: {finding.subject}"
         return
     yield (
-        f"Shortcut: {finding.subject} alone is right in {percent(shortcut.train)} of training, "
-        f"{percent(shortcut.test)} of {printable(item.case.name)}"
+        f"Shortcut: {finding.subject} alone gives {percent(shortcut.train)} in training, "
+        f"{percent(shortcut.test)} in {printable(item.case.name)}"
     )

@@ -28,7 +28,7 @@ from partwhole.limits.proofs.solvability import Solvability
 NAN = float("nan")
 # Sets of components at one order.
 MOST_SETS = 5000
-MOST_LACKING = 3
+MOST_LACKING = 12
 
 
 def ladders(

@@ -155,9 +155,10 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
     name, test = alone(case, shortcut), printable(case.name)
     if case.has_labels:
         return (
-            f"{name} alone predicts {target} correctly in {percent(shortcut.train)} of training "
-            f"(with labels in their shares of {test}) and {percent(shortcut.test)} of {test}, "
-            f"where the commonest label makes up {percent(shortcut.guess)}"
+            f"{name} alone gives the right {target} in {percent(shortcut.train)} of training rows "
+            f"(those with labels of {test}, in the shares that they have there) and in "
+            f"{percent(shortcut.test)} of {test}, where the commonest label has "
+            f"{percent(shortcut.guess)}"
         )
     return (
         f"{name} alone explains {percent(shortcut.train)} of the variance of {target} in training; "
@@ -227,18 +228,18 @@ def salience_range(name: str, since: float, until: float) -> str:
     Examples
     --------
     >>> salience_range("colour", 0.0, 1.56)
-    'until colour is 1.56 times as salient as the other components'
+    'until colour counts 1.56 times as much as each other component'
     >>> salience_range("shape", 0.35, float("inf"))
-    'while shape is at least 0.35 times as salient as the other components'
+    'while shape counts at least 0.35 times as much as each other component'
     """
-    others = "times as salient as the other components"
+    others = "times as much as each other component"
     if since == 0.0 and until == float("inf"):
         return f"at all saliences of {name} that were tried"
     if since == 0.0:
-        return f"until {name} is {number(until)} {others}"
+        return f"until {name} counts {number(until)} {others}"
     if until == float("inf"):
-        return f"while {name} is at least {number(since)} {others}"
-    return f"while {name} is {number(since)} to {number(until)} {others}"
+        return f"while {name} counts at least {number(since)} {others}"
+    return f"while {name} counts {number(since)} to {number(until)} {others}"
 
 
 def learners(case: Case, prediction: Prediction) -> str:

@@ -54,9 +54,11 @@ def judge(evidence: Sequence[Evidence], settings: Settings) -> tuple[Finding, ..
 
 
 def _judge_split(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
-    rest = without_unseen(evidence, settings.unseen)
+    # What follows from values and labels that training lacks is no further error.
+    rest = without_unseen(evidence, 1.0)
+    is_allowed = evidence.remainder and evidence.remainder.share <= settings.unseen
     for finding in (*unseen_values(evidence), *unseen_labels(evidence.case)):
-        yield finding if rest is evidence else replace(finding, severity="warning")
+        yield replace(finding, severity="warning") if is_allowed else finding
     yield from not_solvable(rest)
     yield from not_determined(rest, settings)
     yield from poor_predictions(evidence, settings)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from partwhole.audit.case import Case
+from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence, Point, Prediction
 from partwhole.audit.judging.finding import NO_ROWS, finding_of
 from partwhole.audit.rules import Finding
@@ -50,7 +50,11 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
         )
         return
     proof = solvability.certificate
-    higher = "raise the order, " if case.order < case.table.n_components - 1 else ""
+    higher = (
+        "require a higher order that the table supports, "
+        if case.order < case.table.n_components - 1
+        else ""
+    )
     yield finding_of(
         "not-solvable",
         case,
@@ -198,7 +202,14 @@ def failed_values(evidence: Evidence) -> Iterator[Finding]:
     # Where all is guessed, another rule says so.
     if prediction is None or not case.has_labels or evidence.is_better_than_guesses is False:
         return
-    failed = [item for item in prediction.worst if item.accuracy <= ROUNDING and item.n_train > 0]
+    known = set(case.table.label[case.table.split == TRAIN].tolist())  # pyright: ignore
+    failed = [
+        item
+        for item in prediction.worst
+        if item.accuracy <= ROUNDING
+        and item.n_train > 0
+        and _has_known_label(case, item.component, item.value, known)
+    ]
     if not failed:
         return
     names = [conjunction(case, [item.component], [item.value]) for item in failed[:MOST_NAMED]]
@@ -220,6 +231,14 @@ def failed_values(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
+def _has_known_label(case: Case, component: int, value: int, known: set[int]) -> bool:
+    """Return whether a held-out row with the value has a label of training."""
+    table, rows = case.table, case.rows_of(case.held_out)
+    assert table.label is not None
+    rows = rows[table.components[rows, component] == value]
+    return bool(np.isin(table.label[rows], list(known)).any())
+
+
 def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     """Report components whose salience decides whether labels are predicted right."""
     case, sweep = evidence.case, evidence.sweep
@@ -234,10 +253,11 @@ def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]
         yield finding_of(
             "salience-limit",
             case,
-            f"Labels of {printable(case.name)} are predicted right "
-            f"{salience_range(name, since, until)} (threshold {settings.salience:g} times). Show "
-            f"the values of {name} with other labels in training, or pass features to see where "
-            "your representation stands.",
+            f"Labels of {printable(case.name)} are predicted right only "
+            f"{salience_range(name, since, until)}: its salience, how strongly a change of it "
+            f"changes the inputs or features. Within {settings.salience:g} times they should be. "
+            f"Add training rows in which values of {name} have other labels, or pass features of "
+            "your network (--features) to see where it stands.",
             case.rows_of(case.held_out),
             name,
         )

@@ -51,7 +51,7 @@ def unseen_values(evidence: Evidence) -> Iterator[Finding]:
                 f"{subject} occurs in {count(n_combinations, 'held-out combination')} of "
                 f"{printable(case.name)} ({count(len(value.rows), 'row')}) but in no training "
                 "row, so training cannot show what it contributes. Add training rows with this "
-                "value, or remove its rows from the test split.",
+                f"value, or remove its rows from {printable(case.name)}.",
                 value.rows,
                 subject,
             )
@@ -68,7 +68,7 @@ def _many_unseen(case: Case, component: int, unseen: Sequence[UnseenValue]) -> F
         f"{len(unseen):,} values of {name} occur in held-out combinations but in no training row, "
         f"such as {', '.join(examples)}. They occur in {count(len(rows), 'row')} of "
         f"{printable(case.name)}; training cannot show what they contribute. Add training rows "
-        "with these values, or remove their rows from the test split.",
+        f"with these values, or remove their rows from {printable(case.name)}.",
         rows,
         name,
     )
@@ -81,7 +81,12 @@ def unseen_labels(case: Case) -> Iterator[Finding]:
         return
     rows = case.rows_of(case.held_out)
     training_labels = np.unique(table.label[table.split == TRAIN])
-    unseen = np.setdiff1d(table.label[rows], training_labels)
+    # Rows of values that training lacks have a finding already.
+    seen = np.ones(len(rows), dtype=bool)
+    train = table.components[table.split == TRAIN]
+    for tested, values in zip(table.components[rows].T, train.T, strict=True):
+        seen &= np.isin(tested, values)
+    unseen = np.setdiff1d(table.label[rows[seen]], training_labels)
     if len(unseen) > MOST_UNSEEN:
         unseen_rows = rows[np.isin(table.label[rows], unseen)]
         examples = [f"'{printable(table.labels[i])}'" for i in unseen[:N_EXAMPLES]]
@@ -117,13 +122,14 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
     misleading = [item for item in evidence.shortcuts if item.misleads]
     for shortcut in misleading[:MOST_SHORTCUTS]:
         name = alone(case, shortcut)
-        examples = "; ".join(shifted(case, shortcut, item) for item in shortcut.examples)
+        examples = "; ".join(shifted(case, shortcut, item) for item in shortcut.examples[:1])
         yield finding_of(
             "shortcut",
             case,
-            f"{alone_predicts(case, shortcut)}{f', such as {examples}' if examples else ''}. A "
-            f"learner that relies on {name} is misled. Show its values with other targets in "
-            "training.",
+            f"{alone_predicts(case, shortcut)}{f': {examples}' if examples else ''}. A learner "
+            f"that relies on {name} is misled. Add training rows in which its values have other "
+            "targets; or keep the split, if it is to test this, and report how often "
+            f"{name} alone gives the answers of your network.",
             _tested_rows(case),
             name,
         )

@@ -34,10 +34,17 @@ WIDTH = 100
 MOST_OF_A_RULE = 20
 MOST_WORST = 3
 WHO = (
-    "The verdict applies to learners with a fixed representation: kernel machines, linear "
-    "readouts, networks in the lazy regime. A network that learns its features may do better: "
-    "train it, and check its predictions with partwhole.measures.additivity."
+    "The verdict is for learners whose features stay as they are in training: a linear layer or a "
+    "kernel on fixed features, or a very wide network. A network that learns its features may do "
+    "better or worse: train it, and check its predictions with partwhole.measures.additivity."
 )
+LEGEND = (
+    "(In test: values, pairs or larger sets of held-out combinations, and how many of them "
+    "training lacks. Determined: all such learners that fit training agree. Solvable: one of them "
+    "could answer all. Fit: the share of training that they explain.)"
+)
+# Conjunctions that are named below the ladder.
+MOST_LACKING = 12
 
 
 def to_text(report: AuditReport) -> str:
@@ -107,13 +114,13 @@ def _lines(report: AuditReport) -> Iterator[str]:
         f"number of values: {names}; target {target}."
     )
     yield from _wrapped(
-        f"Order {report.order}: outputs are sums of conjunctions of at most "
-        f"{count(report.order, 'component')}. {WHO}"
+        f"Order {report.order}: such a learner adds up one number for each "
+        f"{_each(report.order)}. {WHO}"
     )
     if report.order < table.n_components - 1:
         yield from _wrapped(
-            "Deep networks and most kernels use larger conjunctions too: the table below has the "
-            "verdict at higher orders, and --require-order makes one of them count."
+            "In deep networks more parts interact: the table below has the verdict at higher "
+            f"orders, and --require-order {report.order + 1} makes the next one count."
         )
     yield from _findings(report.findings)
     for evidence in report.evidence:
@@ -126,6 +133,13 @@ def _lines(report: AuditReport) -> Iterator[str]:
             yield from _item(remark)
     yield ""
     yield f"Took {report.seconds:.1f} s."
+
+
+def _each(order: int) -> str:
+    """Return for what learners of an order have a number each."""
+    return {1: "value", 2: "value and each pair of values"}.get(
+        order, f"value and each set of at most {order} values"
+    )
 
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
@@ -159,10 +173,11 @@ def _split(evidence: Evidence) -> Iterator[str]:
     if not n_held_out:
         yield "Nothing is held out: training contains every combination of this split."
         return
-    yield from _wrapped(
-        f"{count(n_held_out, 'held-out combination')}; training has {train:,}. The values seen in "
-        f"training form {count(evidence.coverage.n_graph_components, 'connected group')}."
-    )
+    line = f"{count(n_held_out, 'held-out combination')}; training has {train:,}."
+    n_groups = evidence.coverage.n_graph_components
+    if n_groups > 1:
+        line += f" Values that occur together in training form {n_groups:,} groups, with no links."
+    yield from _wrapped(line)
     yield from _ladder(evidence)
     determination = evidence.determination
     if determination is not None:
@@ -187,14 +202,15 @@ def _split(evidence: Evidence) -> Iterator[str]:
         yield from _prediction(evidence, evidence.prediction)
     if evidence.sweep is not None and evidence.sweep.is_right:
         yield from _saliences(evidence, evidence.sweep)
-    if evidence.additions is not None:
+    # Where all is determined, additions only strengthen what carries over: see the page.
+    if evidence.additions is not None and evidence.additions.determined < 1.0:
         yield from _additions(evidence, evidence.additions)
 
 
 def _ladder(evidence: Evidence) -> Iterator[str]:
     """Yield a line for each order: what training lacks, determines and can answer."""
     yield (
-        "    order  in training  held out   lacking    determined  solvable  fit of training"
+        "    order  in training   in test   lacking    determined  solvable  fit of training"
         "  seconds"
     )
     words = {True: "yes", False: "no", None: "-"}
@@ -210,6 +226,13 @@ def _ladder(evidence: Evidence) -> Iterator[str]:
             f"  {determined:>12}  {words[rung.solvable]:>8}"
             f"  {fitted:>15}  {seconds:>7}"
         )
+    yield from _wrapped(LEGEND, "    ")
+    lacking = next((rung for rung in evidence.ladder if rung.lacking), None)
+    if lacking is not None:
+        named = [conjunction(evidence.case, *one) for one in lacking.lacking[:MOST_LACKING]]
+        left = lacking.unseen - len(named)
+        more = f"; and {left:,} more" if left else ""
+        yield from _wrapped(f"Order {lacking.order} lacks {'; '.join(named)}{more}.")
 
 
 def _prediction(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
@@ -236,7 +259,7 @@ def _accuracy(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
     """Yield the share of rows that are predicted right, with its limit and its baselines."""
     inside = [inner for inner in prediction.points if not np.isnan(inner.position)]
     at = prediction.points[prediction.reference]
-    line = f"Predicted accuracy by rows{_along(evidence, prediction)}: "
+    line = f"Predicted accuracy of such learners, by rows{_along(evidence, prediction)}: "
     if inside:
         scores = [inner.accuracy for inner in inside]
         low, high = percent(min(scores)), percent(max(scores))
@@ -273,7 +296,7 @@ def _error(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
         # An exact answer has an error of rounding size, which is not reported.
         return number(value if value > tiny else 0.0)
 
-    line = f"Predicted squared error{_along(evidence, prediction)}"
+    line = f"Predicted squared error of such learners{_along(evidence, prediction)}"
     if inside:
         scores = [inner.error for inner in inside]
         low, high = score(float(np.min(scores))), score(float(np.max(scores)))
@@ -282,7 +305,12 @@ def _error(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
     slope = 0.0 if abs(at.leak_slope) < 1e-9 else at.leak_slope
     line += f" At {representation_name(at)}: {score(at.error)}"
     # Constant targets have no slope.
-    line += "." if np.isnan(slope) else f", leak slope {number(slope)}."
+    line += "."
+    if not np.isnan(slope):
+        line += (
+            f" Where held-out targets differ by 1, predictions differ by {number(slope)} (the leak "
+            "slope; 1 is exact)."
+        )
     yield from _wrapped(line)
 
 
@@ -309,16 +337,16 @@ def _cautions(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
 
 def _saliences(evidence: Evidence, sweep: SalienceSweep) -> Iterator[str]:
     """Yield between which saliences of each component all labels are predicted right."""
-    yield "All labels are predicted right, by fit and kernel:"
-    for i, (fit, kernel) in enumerate(sweep.learners):
-        limits = zip(evidence.case.table.names, sweep.since[i], sweep.until[i], strict=True)
-        limited = [
-            salience_range(printable(name), low, high)
-            for name, low, high in limits
-            if low > 0.0 or high < float("inf")
-        ]
-        words = "; ".join(limited) or "at all saliences that were tried"
-        yield from _item(f"{fit}, {kernel}: {words}")
+    limits = zip(
+        evidence.case.table.names, sweep.since.max(axis=0), sweep.until.min(axis=0), strict=True
+    )
+    limited = [
+        salience_range(printable(name), low, high)
+        for name, low, high in limits
+        if low > 0.0 or high < float("inf")
+    ]
+    words = "; and ".join(limited) or "at every salience of a component that was tried"
+    yield from _wrapped(f"All labels that can be are predicted right {words}.")
 
 
 def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
@@ -332,8 +360,6 @@ def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
             gains = []
             if step.determined != before:
                 gains.append(f"determined {percent(before)} -> {percent(step.determined)}")
-            if not np.isnan(step.eigenvalue):
-                gains.append(f"least eigenvalue {number(step.eigenvalue)}")
             changes = ", ".join(gains) or "no change in what is determined"
             addition = tuple_of(evidence.case, step.values)
             if step.held_out:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ROWS, OPEN, LISTED = 20, 4, 60
 # Values of a combination and targets of its rows that are listed, and characters for them.
 NAMED, TARGETS, SIGNS_OF_ROWS = 12, 3, 400_000
+# Rules that concern a test split as a whole.
+OF_ALL = ("shortcut", "spurious-correlation", "salience-limit", "strong-leak", "at-chance")
 SIGNS = {"error": ("fails", "✗"), "warning": ("open", "!"), "note": ("outside", "i")}
 
 
@@ -133,6 +135,8 @@ def _rows(finding: Finding, context: _Context) -> Html | None:
     rows = finding.rows
     if len(rows) == 0:
         return None
+    if len(rows) > ROWS and finding.rule in OF_ALL:
+        return tag("p", f"{count(len(rows), 'row')} of the test split.", class_="quiet rows")
     _, first, group = np.unique(context.codes[rows], return_index=True, return_inverse=True)
     # In the order of the table.
     first_groups = np.argsort(first, kind="stable")[: context.room]

@@ -23,8 +23,10 @@ NUMBERED = r"(\border \d+|>?\d+ %|\b(?:\d[\d,]*(?<!,)|no) \w+)"
 
 def kind(order: int) -> str:
     """Return the description of the learners that the verdict covers."""
-    terms = "single values" if order == 1 else f"conjunctions of at most {order} components"
-    return f"whose outputs are sums of {terms}"
+    terms = {1: "value", 2: "value and each pair of values"}.get(
+        order, f"value and each set of at most {order} values"
+    )
+    return f"that add up one number for each {terms}"
 
 
 def between(order: int, n_components: int) -> str:
@@ -41,7 +43,7 @@ def between(order: int, n_components: int) -> str:
 
 def standing(report: AuditReport) -> tuple[str, str, str]:
     """Return the style, the sign and the sentence of the verdict."""
-    whom = f"for learners with a fixed representation {kind(report.order)}"
+    whom = f"for learners with fixed features {kind(report.order)}"
     if report.errors:
         sentence = f"Training does not support the tested combinations, {whom}."
         return "fails", "✗", sentence
@@ -119,15 +121,14 @@ def _learners(report: AuditReport) -> Html:
     cut = ""
     if order < n - 1:
         cut = (
-            f" They are cut off at order {order}: conjunctions of more than "
-            f"{count(order, 'component')} count as memory. Deep networks and most kernels use "
-            f"conjunctions of {between(order, n)} components too; the table of each test split "
-            "has the verdict for them."
+            f" In deep networks {between(order, n)} parts interact too: the table of each test "
+            f"split has the verdict for them, and --require-order {order + 1} makes the next order "
+            "count."
         )
     return tag(
         "p",
-        "These are kernel machines, linear readouts of fixed features, and networks whose features "
-        f"hardly change during training.{cut} ",
+        "Such learners are a linear layer or a kernel on fixed features, and very wide networks."
+        f"{cut} ",
         tag("a", "A network that learns its features may do better", href="#learners"),
         ".",
     )
@@ -156,10 +157,12 @@ def _tiles(report: AuditReport) -> Html:
         tiles.append((scores, "predicted accuracy by rows", at))
     elif points:
         slopes = [p.points[p.reference].leak_slope for p in points]
-        meaning = f"{at}: slope of predicted on true held-out targets; 1 means no leak"
+        meaning = f"{at}: by how much predictions differ where targets differ by 1; 1 is exact"
         # min() would return NaN if it comes first.
         slopes_known = [slope for slope in slopes if slope == slope]
-        tiles.append((number(min(slopes_known), 2) if slopes_known else "–", "leak slope", meaning))
+        tiles.append(
+            (number(min(slopes_known), 2) if slopes_known else "–", "slope of predictions", meaning)
+        )
     if len(report.evidence) > 1:
         tiles = [
             (value, name, meaning + ("" if i == 0 else "; the worst of the test splits"))
@@ -202,8 +205,10 @@ def _facts(report: AuditReport) -> Html:
         "Components": listed(sizes, 16),
         "Target": target,
         "Splits": listed(splits, 16),
-        "Order": f"K = {report.order} of {count(audited.n_components, 'component')}",
-        "Fit": {"regression": "regression", "margin": "largest margin"}.get(report.fit, report.fit),
+        "Order": f"{report.order}, of {count(audited.n_components, 'component')}",
+        "Fit": {"regression": "least squares", "margin": "largest margin"}.get(
+            report.fit, report.fit
+        ),
     }
     return tag(
         "dl",

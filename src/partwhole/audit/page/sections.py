@@ -68,7 +68,7 @@ def _ladder(evidence: Evidence) -> Html:
     lines = []
     for rung in evidence.ladder:
         name = {1: "1: parts add up", 2: "2: pairs interact"}.get(
-            rung.order, f"{rung.order}: {rung.order} parts interact"
+            rung.order, f"{rung.order}: up to {rung.order} parts interact"
         )
         determined = share(rung.share)
         if rung.undecided:
@@ -90,6 +90,12 @@ def _ladder(evidence: Evidence) -> Html:
     beyond = "At higher orders training determines nothing either."
     if not evidence.ladder or evidence.ladder[-1].possible:
         beyond = f"{count(left, 'order')} took more time than was left; raise the time limit."
+    lacking = next((rung for rung in evidence.ladder if rung.lacking), None)
+    named = None
+    if lacking is not None:
+        words = [conjunction(case.table.names, case.table.values, *one) for one in lacking.lacking]
+        words += [f"{lacking.unseen - len(words):,} more"] * (lacking.unseen > len(words))
+        named = tag("p", f"Order {lacking.order} lacks: {'; '.join(words)}.")
     return join(
         table(
             [
@@ -103,19 +109,19 @@ def _ladder(evidence: Evidence) -> Html:
             ],
             lines,
             caption="By order: how many values, pairs or larger sets training has, how many of "
-            "those in held-out combinations it lacks, and which combinations that determines",
+            "those in held-out combinations it lacks, and which combinations that determines. "
+            "Determined: all learners of the order that fit training agree. Solvable: one of them "
+            "could answer all. Fitted: the share of training that they explain",
             numbers=(1, 2, 3, 5, 6),
         ),
+        named,
         tag("p", beyond, class_="quiet") if left else None,
     )
 
 
-def _graph(coverage: Coverage, case: Case) -> Html:
+def _graph(coverage: Coverage, case: Case) -> Html | None:
     n = coverage.n_graph_components
-    sentence = (
-        "Link two values if a training combination has both: then all values of training form one "
-        "connected group."
-    )
+    sentence = ""
     if n > 1:
         sentence = (
             f"Link two values if a training combination has both: then the values of training form "
@@ -123,7 +129,7 @@ def _graph(coverage: Coverage, case: Case) -> Html:
         )
         if case.task.n_components == 2 and case.order == 1:
             sentence += " A combination of values from different groups is not determined."
-    return tag("p", sentence)
+    return tag("p", sentence) if sentence else None
 
 
 def _values(coverage: Coverage, case: Case) -> Html:

@@ -43,7 +43,7 @@ def redundant(
     >>> grid = np.array([(a, b) for a in range(4) for b in range(5)])
     >>> rows = np.column_stack([grid, grid[:, 0] // 2, 5 * grid[:, 0] + grid[:, 1]])
     >>> redundant(rows, (4, 5, 2, 20))
-    {2: (0,), 3: (0, 1)}
+    {2: (0,), 3: (0, 1, 2)}
     """
     n = components.shape[1]
     whole = Dictionary.of(components, tuple(range(n)), n_values)[0].size

@@ -175,6 +175,7 @@ def read_table(
     if columns["target"]:
         targets, label, labels, new_remarks = read_target(columns["target"], part >= 0, target_kind)
         remarks.extend(new_remarks)
+    remarks.extend(_trivial(coded, values, names_of_components, part, targets, label))
     remarks.extend(conflicts(coded, values, targets, label, labels, part, names, duplicates))
     return AuditTable(
         coded,
@@ -356,6 +357,7 @@ def _components(
 ) -> tuple[Int[np.ndarray, "n C"], tuple[tuple[Hashable, ...], ...]]:
     """Return the components' values as numbers; remarks list suspicious values."""
     coded = [numbered(column, name) for column, name in columns]
+    empty: dict[str, list[str]] = {}
     for (column, name), (codes, values) in zip(columns, coded, strict=True):
         pairs = near_duplicates(values)
         if pairs:
@@ -367,9 +369,7 @@ def _components(
             )
         odd = looks_missing(values) if isinstance(column, Texts) else []
         if odd:
-            remarks.append(
-                f"In {name!r} the text {listing(odd)} is a value; only an empty cell is missing."
-            )
+            empty.setdefault(listing(odd), []).append(str(name))
         if len(values) > MOST_NAMED and all(as_number(str(v)) is not None for v in values):
             remarks.append(
                 f"{name} has {len(values):,} numbers as values, which have nothing in common; if "
@@ -380,6 +380,10 @@ def _components(
                 f"{name} has a different value in nearly every row, so it seems to identify rows "
                 "rather than parts; leave it out of the components."
             )
+    for text, names in empty.items():
+        remarks.append(
+            f"In {listing(names)} the text {text} is a value; only an empty cell is missing."
+        )
     return np.stack([codes for codes, _ in coded], axis=1), tuple(v for _, v in coded)
 
 
@@ -401,6 +405,30 @@ def _independent(
         )
     kept = [c for c in range(len(names)) if c not in left_out]
     return coded[:, kept], tuple(values[c] for c in kept), tuple(names[c] for c in kept)
+
+
+def _trivial(
+    coded: Int[np.ndarray, "n C"],
+    values: tuple[tuple[Hashable, ...], ...],
+    names: tuple[str, ...],
+    part: Int[np.ndarray, " n"],
+    targets: Float[np.ndarray, "n k"],
+    label: Int[np.ndarray, " n"] | None,
+) -> list[str]:
+    """Return a remark if a single component gives the target in every row."""
+    used = part >= 0
+    answer = np.unique(targets[used], axis=0, return_inverse=True)[1].reshape(-1)
+    answer = answer if label is None else label[used]
+    n_answers = int(answer.max()) + 1
+    # A component with a value for nearly every row gives anything.
+    for name, column, of in zip(names, coded[used].T, values, strict=True):
+        pairs = len(np.unique(column.astype(np.int64) * n_answers + answer))
+        if n_answers > 1 and pairs == len(np.unique(column)) <= len(column) / 2 and len(of) > 1:
+            return [
+                f"{name} alone gives the target in every row. A learner that receives it needs "
+                "nothing else; the audit is then of whether other components mislead."
+            ]
+    return []
 
 
 def _require_two_values(

@@ -39,6 +39,7 @@ from partwhole.tasks import Task
 from partwhole.tasks._labels import are_classes
 
 TERMS_IN_WORDS = 16
+TERMS_ADDED_UP = 8
 # A smaller share of unexplained variance is rounding.
 ROUNDING = 1e-12
 MOST_ROWS = 5000
@@ -141,7 +142,9 @@ class Solvability:
             line += f", with f the output for {first_label} minus the output for {second_label}"
         if certificate.rivals:
             line += ", with f[a - b] the output for a minus the output for b"
-        line += f", but the targets give {certificate.total:g}"
+        is_sum = self.kind == "regression"
+        total = _added_up(certificate) if is_sum else f"{certificate.total:g}"
+        line += f", but the targets give {total}"
         if self.kind == "classification":
             line += "; so these weighted margins add up to 0 and can't all be positive"
         return line + "."
@@ -165,6 +168,22 @@ class Solvability:
                 "of the targets; hold out more combinations."
             )
         return line
+
+
+def _added_up(certificate: Certificate) -> str:
+    """Return the total of the targets, with its few terms in the order of the sum in words."""
+    total = f"{certificate.total:g}"
+    if certificate.wanted is None or len(certificate.rows) > TERMS_ADDED_UP:
+        return total
+    arranged = np.argsort(-certificate.weights, kind="stable")
+    terms = []
+    for weight, target in zip(
+        certificate.weights[arranged], certificate.wanted[arranged], strict=True
+    ):
+        size = "" if abs(weight) == 1 else f"{abs(weight):g} x "
+        number = f"{target:g}" if target >= 0 else f"({target:g})"
+        terms.append(f"{'+' if weight > 0 else '-'} {size}{number}")
+    return f"{' '.join(terms).removeprefix('+ ')} = {total}"
 
 
 def _percent(share: float) -> str:
