@@ -373,7 +373,8 @@ class SalienceSweep:
     learners : tuple of (str, str)
         Fit and kernel of each learner.
     accuracy : float array, shape (L, C, m)
-        Share of held-out rows with a correct label.
+        Share of held-out rows with a correct label; NaN where it was not computed, beyond the
+        first error of a margin.
     since, until : float arrays, shape (L, C)
         Factors between which every row that can be right is right: 0 and infinite if at all
         factors tried, NaN if some row is wrong without a change.

@@ -28,9 +28,9 @@ from partwhole.features import OrderKernel, OverlapKernel
 from partwhole.limits import Outcome
 from partwhole.limits.order_sweep import OrderProblem
 
-FACTORS = tuple(2.0 ** (step / 2.0) for step in range(-4, 7))
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 # Halvings of the interval in which the first error lies.
-HALVINGS = 5
+HALVINGS = 4
 # Components whose sets are enumerated; seen conjunctions; comparisons of labels for a margin.
 MOST_COMPONENTS, MOST_COLUMNS, MOST_COMPARISONS = 10, 600, 400
 ROUNDING = 1e-9
@@ -214,13 +214,31 @@ class _Trials:
         return np.array([nan if o is None else self.scorer.accuracies(o)[0] for o in outputs])
 
     def curves(self, kernel: Kernel, fit: str) -> Float[np.ndarray, "C m"]:
-        """Return the accuracies over the factors of each component."""
-        kernels = [
-            kernel(self.at(c, factor).tolist(), self.problem.order)
-            for c in range(self.n)
-            for factor in FACTORS
-        ]
-        return self.accuracies(kernels, fit).reshape(self.n, len(FACTORS))
+        """Return the accuracies over the factors of each component.
+
+        Margins, which take longer, are computed from 1 on to the first factor with an error.
+        """
+
+        def at(component: int, factors: Sequence[float]) -> Float[np.ndarray, " B"]:
+            order = self.problem.order
+            kernels = [kernel(self.at(component, factor).tolist(), order) for factor in factors]
+            return self.accuracies(kernels, fit)
+
+        if fit == "least squares":
+            return np.array([at(c, FACTORS) for c in range(self.n)])
+        one = FACTORS.index(1.0)
+        curves = np.full((self.n, len(FACTORS)), np.nan)
+        # Without a change it does not matter of which component.
+        curves[:, one] = at(0, [1.0])[0]
+        if not self.is_right(curves[0, one]):
+            return curves
+        for c in range(self.n):
+            for side in (range(one - 1, -1, -1), range(one + 1, len(FACTORS))):
+                for i in side:
+                    curves[c, i] = at(c, [FACTORS[i]])[0]
+                    if not self.is_right(curves[c, i]):
+                        break
+        return curves
 
     def is_right(self, accuracy: float) -> bool:
         return bool(accuracy >= self.ceiling - ROUNDING)
