@@ -137,9 +137,10 @@ def audit_split(
     time_limit : float, keyword-only, default 10
         Seconds of processor time for each test split, so that results do not depend on the load of
         the machine. Predictions, determination and solvability that have not finished when the
-        time is over are left undecided, and a finding reports this. Reading, the search
-        of additions, a single dense factorisation (at most 6,000 conjunctions) and shortcuts take
-        additional time: at most about 10 seconds for a table of 16,000 rows and 1,000 labels.
+        time is over are left undecided, and a finding reports this; orders of the ladder and
+        saliences for which no time is left are left out. Reading, the search of additions, a
+        single dense factorisation (at most 6,000 conjunctions) and shortcuts take additional time:
+        at most about 10 seconds for a table of 16,000 rows and 1,000 labels.
     seed : int, keyword-only, default 0
         Of the random null functions and the samples of candidates.
 
@@ -246,7 +247,7 @@ def audit_split(
                 float(time_limit),
                 current_time
                 + max(SOLVED * float(time_limit), (begin + whole - current_time) / left),
-                min(SEARCH, SEARCH_OF_ALL / len(tested)),
+                min(SEARCH, SEARCH_OF_ALL / len(tested), float(time_limit)),
                 seed,
                 shared,
             )

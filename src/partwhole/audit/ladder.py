@@ -63,11 +63,12 @@ def ladders(
     """
     n, required = cases[0].task.n_components, cases[0].order
     states = [_State.of(case, d, s) for case, d, s in zip(cases, determined, solved, strict=True)]
-    fit = cache(lambda k: fit_of_training(replace(cases[0], order=k)).share)
+    fit = cache(lambda k: fit_of_training(replace(cases[0], order=k), deadline).share)
     for order in (required, *(k for k in range(1, n) if k != required)):
         if order != required and (process_time() > deadline or comb(n, order) > MOST_SETS):
             break
-        if order > required and not any(state.rungs[-1].possible for state in states):
+        before = [r for state in states for r in state.rungs if r.order == order - 1]
+        if order > required and not any(rung.possible for rung in before):
             break
         start = process_time()
         counts = [_conjunctions(case, order) for case in cases]

@@ -37,13 +37,15 @@ class TrainingFit:
     degrees: float
 
 
-def fit_of_training(case: Case) -> TrainingFit:
+def fit_of_training(case: Case, deadline: float = float("inf")) -> TrainingFit:
     """Return how well sums of conjunctions of at most K components fit the rows of training.
 
     Parameters
     ----------
     case : Case
         Its order is K.
+    deadline : float, default infinity
+        By `time.process_time`; the fit takes about a second at most in any case.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def fit_of_training(case: Case) -> TrainingFit:
         return TrainingFit(nan, nan, nan)
     sets = conjunction_sets(case.task.n_components, case.order)
     design = ConjunctionDesign.seen(components, sets, case.task.n_values)
-    fit = best_sum(as_sparse(design), targets, Budget.of(SECONDS, float("inf")))
+    fit = best_sum(as_sparse(design), targets, Budget.of(SECONDS, deadline))
     if not fit.settled:
         return TrainingFit(nan, nan, nan)
     # Without a rank, the number of independent conjunctions is at most that of a full table.

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import minimize
 
 from partwhole._checks import require
 from partwhole._contract import Contract
@@ -392,6 +391,8 @@ def _check_generic(
         return
     start, best = rng.normal(size=len(free)), np.inf
     for _ in range(20):
+        from scipy.optimize import minimize
+
         search = minimize(
             value, start, method="Nelder-Mead",
             options={"xatol": 1e-9, "fatol": 1e-12 * abs(limit.value), "maxiter": 2000},

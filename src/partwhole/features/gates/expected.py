@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial.distance import cdist
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -103,4 +102,6 @@ def _angles(inputs: np.ndarray, others: np.ndarray | None) -> np.ndarray:
         directions.append(rows / length)
     first, two = directions
     # By half-angles: the arccosine loses half its digits for inputs that are nearly alike.
+    from scipy.spatial.distance import cdist
+
     return 2.0 * np.arctan2(cdist(first, two), cdist(first, -two))

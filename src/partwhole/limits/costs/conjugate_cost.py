@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import elementwise, minimize
 
 from partwhole._checks import require
 from partwhole.features.design import Design, dense_features, weighted_gram
@@ -139,6 +138,8 @@ class ConjugateCost(ABC):
             f"{int(np.sum(below | above))} of {p} coefficients that are not",
             "write value for this cost",
         )
+        from scipy.optimize import elementwise
+
         return elementwise.find_root(
             residual, (low, high), args=(place,), tolerances={"xrtol": ROOT_TOLERANCE}
         ).x
@@ -151,6 +152,8 @@ class ConjugateCost(ABC):
             at = self.conjugate(design, u)
             value = (float(at.value) - float(u @ coefficients)) / size
             return value, (at.gradient - coefficients) / size
+
+        from scipy.optimize import minimize
 
         best = minimize(
             objective, np.zeros(len(coefficients)), jac=True, method="trust-exact",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal
 
-from scipy.optimize import root_scalar
-
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Bounds, Real
@@ -96,6 +94,8 @@ def growth_at_order(order: Real) -> float:
 
     def excess(u: float) -> float:
         return o * math.tanh(0.5 * u) - (o - 1.0) * u
+
+    from scipy.optimize import root_scalar
 
     solution = root_scalar(excess, bracket=(least, most), method="brentq", xtol=1e-300, rtol=1e-15)
     return float(solution.root)

@@ -6,8 +6,6 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy.integrate import cumulative_trapezoid
-from scipy.ndimage import map_coordinates
 from scipy.special import i0e, i1e
 
 # In blurs: further than EDGE from the rim a pixel is in or out; at LARGE it is all but straight.
@@ -28,6 +26,8 @@ def disc_mask(
     bend = 0.5 / np.maximum(u, LARGE) - 0.5 / LARGE
     rim = np.clip(v - u + bend, -EDGE, EDGE)
     place = np.stack([np.minimum(u, LARGE) / STEP, (rim + EDGE) / STEP])
+    from scipy.ndimage import map_coordinates
+
     return map_coordinates(_profile(), place, order=1, mode="nearest")
 
 
@@ -57,6 +57,8 @@ def _profile() -> Float[np.ndarray, "u w"]:
     u = np.arange(0.0, LARGE + STEP / 2, STEP)[:, None]
     v = np.arange(0.0, LARGE + EDGE + STEP / 2, STEP)
     density = u * np.exp(-0.5 * (u - v) ** 2) * i0e(u * v)
+    from scipy.integrate import cumulative_trapezoid
+
     table = np.clip(cumulative_trapezoid(density, dx=STEP, axis=0, initial=0.0), 0.0, 1.0)
     # One step in both, so that v = u + w is a point of the grid; below 0 there is no distance.
     offsets = np.arange(round(2 * EDGE / STEP) + 1) - round(EDGE / STEP)

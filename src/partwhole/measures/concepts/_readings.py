@@ -7,7 +7,6 @@ from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
-from scipy.ndimage import gaussian_filter1d
 
 from partwhole._checks import require
 from partwhole._types import Bounds, Real
@@ -78,6 +77,8 @@ def smooth(curve: np.ndarray, deviation: Real, truncate: Real = 6.0, axis: int =
     """Return a curve smoothed by a Gaussian over its records, mirrored at the ends."""
     if deviation < NO_SMOOTHING:
         return np.asarray(curve, dtype=float)
+    from scipy.ndimage import gaussian_filter1d
+
     return gaussian_filter1d(curve, float(deviation), axis=axis, truncate=float(truncate))
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import isotonic_regression
 
 from partwhole._types import Real, Seed
 from partwhole.measures.concepts._readings import (
@@ -102,6 +101,8 @@ def find_bump(
     unknown = float("nan")
     if n_images < 2:
         return Bump(rise, unknown, unknown, unknown, False, float(confidence))
+    from scipy.optimize import isotonic_regression
+
     falling = isotonic_regression(curve, increasing=False).x
     drawn = resampled_means(readings, resamples, np.random.default_rng(seed), runs=False)
     paths = np.stack([means.mean(axis=0) for means in drawn])

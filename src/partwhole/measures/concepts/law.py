@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.optimize import least_squares
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -247,6 +246,8 @@ def fit_emergence(
     upper = np.array([high, *np.full(free, largest)])
     best = None
     for start in np.linspace(low, high, 12)[1:-1]:
+        from scipy.optimize import least_squares
+
         search = least_squares(
             lambda parameters: (law(parameters) - y).ravel(),
             np.array([start, *np.full(free, np.log(2.0))]),

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
-from scipy.ndimage import gaussian_filter1d
 
 from partwhole._checks import is_finite, require, whole
 from partwhole._door import door
@@ -175,6 +174,8 @@ def _smoothing_of(side: int, deviation: float) -> Float[np.ndarray, "side side"]
     identity = np.eye(side)
     if deviation < NO_BLUR:
         return identity
+    from scipy.ndimage import gaussian_filter1d
+
     return gaussian_filter1d(identity, deviation, axis=0, mode="reflect", truncate=4.0)
 
 
