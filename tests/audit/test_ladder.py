@@ -42,8 +42,9 @@ def test_every_rung_is_as_by_rank(seed):
     data, rows = frame(rng, n_values, 60)
     components = list(data.columns[: len(n_values)])
     report = audit_split(data, components, "y", "split", add=0)
-    if report.table.names != tuple(components):
-        pytest.skip("a component is a function of another by chance")
+    # A component that others determine by chance is left out of the table.
+    kept = [components.index(name) for name in report.table.names]
+    rows, n_values = rows[:, kept], [n_values[c] for c in kept]
     (evidence,) = report.evidence
     n = len(evidence.ladder)
     assert [rung.order for rung in evidence.ladder] == list(range(1, n + 1))
@@ -145,12 +146,12 @@ def test_a_column_that_others_determine_changes_no_verdict(require_order):
             for named in ([*names, extra], [extra, *names]):
                 if named[0] == "pair":
                     continue  # here the pair comes before what it numbers
-                found = audit_split(data, named, "y", "split", require_order=require_order)
-                assert found.table.n_components == 3
-                assert any("is left out: " in remark for remark in found.table.remarks)
-                assert found.verdict == plain.verdict
+                again = audit_split(data, named, "y", "split", require_order=require_order)
+                assert again.table.n_components == 3
+                assert any("is left out: " in remark for remark in again.table.remarks)
+                assert again.verdict == plain.verdict
                 for rung, same in zip(
-                    found.evidence[0].ladder, plain.evidence[0].ladder, strict=True
+                    again.evidence[0].ladder, plain.evidence[0].ladder, strict=True
                 ):
                     assert (rung.determined, rung.unseen, rung.solvable) == (
                         same.determined, same.unseen, same.solvable,

@@ -680,5 +680,5 @@ def test_held_out_combinations_of_two_labels_are_right_in_half_of_their_rows():
     report = audit_split(table, ["a", "b", "c"], target="y", split=split, add=1)
     prediction = report.evidence[0].prediction
     assert prediction.ceiling == 0.5
-    told = "At most 50 % is possible: the other rows have labels that training lacks, or differ"
-    assert told in str(report.to_html())
+    limit = "At most 50 % is possible: the other rows have labels that training lacks, or differ"
+    assert limit in str(report.to_html())

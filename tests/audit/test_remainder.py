@@ -34,8 +34,8 @@ def test_the_rest_is_judged_by_itself():
     assert rest.left_out.tolist() == [25, 26]
     assert rest.share == 2 / 6
     assert rest.kept.tolist() == [True] * 4 + [False] * 2
-    told = report.to_dict()["splits"][0]["remainder"]
-    assert told == {
+    summary = report.to_dict()["splits"][0]["remainder"]
+    assert summary == {
         "rows_left_out": 2, "share_left_out": 2 / 6, "determined": 1.0, "solvable": True
     }  # fmt: skip
 

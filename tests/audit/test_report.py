@@ -172,8 +172,8 @@ def test_the_order_is_that_asked_for(order):
     assert report.order == order
     # a + b c is a sum of pairs, and not of single components.
     assert report.solvable is (order == 2)
-    each = {1: "value", 2: "value and each pair of values"}[order]
-    assert f"Order {order}: such a learner adds up one number for each {each}. " in flat(report)
+    terms = {1: "value", 2: "value and each pair of values"}[order]
+    assert f"Order {order}: such a learner adds up one number for each {terms}. " in flat(report)
 
 
 REFUSED = {

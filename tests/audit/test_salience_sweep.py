@@ -124,21 +124,21 @@ def test_trained_networks_are_right_before_the_limit_and_wrong_beyond_it():
 def test_saliences_of_the_user_move_the_predictions_and_the_limit():
     frame = exchanged()
     plain = audit_split(frame, COMPONENTS, "name", "split", add=0, require_order=3)
-    other = audit_split(
+    doubled = audit_split(
         frame, COMPONENTS, "name", "split", add=0, require_order=3, salience={"colour": 2.0}
     )
-    one, two = (report.evidence[0] for report in (plain, other))
-    place = one.sweep.learners.index(("least squares", "one hidden ReLU layer"))
+    before, after = (report.evidence[0] for report in (plain, doubled))
+    place = before.sweep.learners.index(("least squares", "one hidden ReLU layer"))
     factors = np.array(FACTORS)
     np.testing.assert_allclose(
-        two.sweep.accuracy[place, 1][:-1], one.sweep.accuracy[place, 1][1:], atol=1e-12
+        after.sweep.accuracy[place, 1][:-1], before.sweep.accuracy[place, 1][1:], atol=1e-12
     )
     assert factors[1] / factors[0] == 2.0
     kernel = network_kernel([1.0, 2.0, 1.0, 1.0], 3)
-    assert two.prediction.points[0].kernel.weights == kernel.weights
+    assert after.prediction.points[0].kernel.weights == kernel.weights
     # Already wrong with the Gaussian kernel, so there is no limit to report.
-    assert not two.sweep.is_right
-    assert "already too much for least squares with the kernel Gaussian" in other.to_html()
+    assert not after.sweep.is_right
+    assert "already too much for least squares with the kernel Gaussian" in doubled.to_html()
 
 
 def test_a_limit_within_the_threshold_is_a_finding():

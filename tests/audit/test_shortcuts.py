@@ -149,9 +149,9 @@ def test_a_test_split_of_one_label_has_shortcuts_too():
     components = np.array([(shape, i, i % 3) for shape, i in rows])
     split = np.arange(46) >= 40
     given = table(components, split, np.array(label), ("no", "yes"))
-    found = {item.components: item for item in shortcuts(given.case(1, 1))}
-    assert found[0,].misleads
-    assert (found[0,].train, found[0,].test, found[0,].guess) == (1.0, 0.0, 1.0)
+    reported = {item.components: item for item in shortcuts(given.case(1, 1))}
+    assert reported[0,].misleads
+    assert (reported[0,].train, reported[0,].test, reported[0,].guess) == (1.0, 0.0, 1.0)
     label[40:] = [True] * 6
     fair = table(components, split, np.array(label), ("no", "yes"))
     assert not any(item.misleads for item in shortcuts(fair.case(1, 1)))
@@ -212,8 +212,8 @@ def test_random_splits_raise_no_alarm(labels):
         worth = rng.normal(size=(4, 6))
         score = sum(worth[c][rows[:, c]] for c in range(4)) + rng.normal(size=300)
         y = score if labels is None else np.digitize(score, np.quantile(score, [1 / 3, 2 / 3]))
-        found = shortcuts(table(rows, split, y, labels).case(1, 1))
-        alarms += sum(item.misleads for item in found)
+        reported = shortcuts(table(rows, split, y, labels).case(1, 1))
+        alarms += sum(item.misleads for item in reported)
     # Four components and six pairs in each of 40 splits, at three standard errors.
     assert alarms <= 3
 

@@ -21,10 +21,11 @@ from partwhole.audit.additions.search import additions
 from partwhole.audit.additions.support import TrainingInverse
 from partwhole.audit.case import AuditTable, Case
 from partwhole.audit.coverage import coverage
-from partwhole.audit.evidence import Evidence, Prediction, Shortcut
+from partwhole.audit.evidence import Evidence, Shortcut
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.ladder import MOST_SETS, ladders
 from partwhole.audit.noise import NoiseSource, solve_up_to_noise
+from partwhole.audit.predicted import Prediction
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
 from partwhole.audit.prediction.salience_sweep import MOST_COMPONENTS, salience_sweep
@@ -384,9 +385,9 @@ def _with_ladders(
         deadline=deadline,
     )
     rests = [remainder(case, s, solve) for case, s in zip(cases, solved, strict=True)]
-    found = ladders(cases, determined, solved, solve, deadline=deadline, seed=seed)
+    rungs_of_cases = ladders(cases, determined, solved, solve, deadline=deadline, seed=seed)
     completed = list(evidence)
-    for i, rungs, rest in zip(tested, found, rests, strict=True):
+    for i, rungs, rest in zip(tested, rungs_of_cases, rests, strict=True):
         completed[i] = replace(completed[i], ladder=rungs, remainder=rest)
     return completed
 

@@ -36,8 +36,6 @@ class Rule:
         The name of the threshold in the settings; empty without one.
     remedy : str
         The action to take.
-    also : tuple of str
-        The names of further thresholds.
     """
 
     id: str
@@ -46,11 +44,10 @@ class Rule:
     trigger: str
     threshold: str
     remedy: str
-    also: tuple[str, ...] = ()
 
     @door
     def in_force(self, settings: Settings) -> str:
-        """Return the names and values of its thresholds.
+        """Return the name and value of its threshold; empty without one.
 
         Parameters
         ----------
@@ -66,8 +63,9 @@ class Rule:
         >>> RULES["strong-leak"].in_force(Settings(leak_slope=0.25))
         'leak_slope = 0.25'
         """
-        names = [name for name in (self.threshold, *self.also) if name]
-        return ", ".join(f"{name} = {getattr(settings, name):g}" for name in names)
+        if not self.threshold:
+            return ""
+        return f"{self.threshold} = {getattr(settings, self.threshold):g}"
 
 
 @dataclass(frozen=True, eq=False)

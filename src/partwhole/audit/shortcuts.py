@@ -67,8 +67,8 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
     ...     grid, 2.0 * grid[:, :1] - 1, grid[:, 0], (grid[:, 0] != grid[:, 1]).astype(int),
     ...     np.ones(20), ("shape", "colour", "copy"), ((0, 1), (0, 1), tuple(range(5))),
     ...     ("name",), ("cube", "ball"), ("train", "test"))
-    >>> for found in shortcuts(table.case(1, 1)):
-    ...     print(found.components, found.train, found.test, found.misleads)
+    >>> for item in shortcuts(table.case(1, 1)):
+    ...     print(item.components, item.train, item.test, item.misleads)
     (1,) 1.0 0.0 True
     """
     compare = comparison(case)
@@ -76,7 +76,7 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
         return ()
     n = case.table.n_components
     listed: dict[tuple[int, ...], float] = {}
-    found: list[Shortcut] = []
+    reported: list[Shortcut] = []
     for subset in _sets(n):
         score = compare.score(subset)
         if score is None or score.gain < effect:
@@ -91,7 +91,7 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
             continue
         rare = tuple(compare.rare(subset, float(group_share))) if superfluous else ()
         examples = tuple(compare.examples(subset)) if score.misleads else ()
-        found.append(
+        reported.append(
             Shortcut(
                 subset,
                 score.train,
@@ -103,8 +103,8 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
                 rare,
             )
         )
-    found.sort(key=lambda item: (not item.misleads, item.test - item.train, item.components))
-    return tuple(found)
+    reported.sort(key=lambda item: (not item.misleads, item.test - item.train, item.components))
+    return tuple(reported)
 
 
 def comparison(case: Case) -> LabelScores | NumberScores | None:
@@ -335,12 +335,12 @@ class _Cells:
 
     def left_out_credit(self) -> Float[np.ndarray, " c"]:
         """Return the credit of a cell's rows, each predicted from the others; a tie counts half."""
-        own = self.score * (1.0 - 1.0 / self.count)
+        left_out = self.score * (1.0 - 1.0 / self.count)
         is_first = self.score >= self.first[self.value] * (1.0 - 1e-12)
         rival = np.where(is_first, self.second[self.value], self.first[self.value])
-        credit = np.where(own > rival * (1.0 + 1e-12), 1.0, 0.0)
-        credit = np.where(np.isclose(own, rival, rtol=1e-12, atol=0.0), 0.5, credit)
-        return np.where((own == 0.0) & (rival == 0.0), self.guessed[self.label], credit)
+        credit = np.where(left_out > rival * (1.0 + 1e-12), 1.0, 0.0)
+        credit = np.where(np.isclose(left_out, rival, rtol=1e-12, atol=0.0), 0.5, credit)
+        return np.where((left_out == 0.0) & (rival == 0.0), self.guessed[self.label], credit)
 
     def accuracy(self, credit: Float[np.ndarray, " c"]) -> Float[np.ndarray, " s"]:
         """Return the credit of the training rows with the value of each test row, 0 without any."""
@@ -400,12 +400,12 @@ class NumberScores:
         total, means = self._means(self.train, index[:t], dictionary.size)
         if self.spread == 0.0:
             return None
-        own = self.weights[self.train] / total[index[:t]]
+        row_share = self.weights[self.train] / total[index[:t]]
         # Without its own row a mean is farther away; a lone row has only the mean of all.
-        left_out = (self.targets[self.train] - means[index[:t]]) / np.maximum(1.0 - own, 1e-9)[
-            :, None
-        ]
-        alone = own > 1.0 - 1e-9
+        left_out = (self.targets[self.train] - means[index[:t]]) / np.maximum(
+            1.0 - row_share, 1e-9
+        )[:, None]
+        alone = row_share > 1.0 - 1e-9
         left_out[alone] = self.targets[self.train][alone] - self.centre
         share = self.weights[self.train] / self.weights[self.train].sum()
         train = 1.0 - float(share @ (left_out**2).sum(axis=1)) / self.spread

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Point, Prediction, ShiftedValue, Shortcut
+from partwhole.audit.evidence import ShiftedValue, Shortcut
+from partwhole.audit.predicted import Point, Prediction
 
 LONGEST = 60
 # Salience of one hidden ReLU layer on two components.

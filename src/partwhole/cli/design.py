@@ -23,7 +23,7 @@ def design(
     seed: int = 0,
     output: Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")] = None,
 ) -> None:
-    """Design a training split: the smallest one found that determines a random test split.
+    """Design a training split: the smallest one split_design that determines a random test split.
 
     Writes the table as CSV, to the output or a file; what it determines, and how few combinations
     could, is said on the error stream.
@@ -47,7 +47,7 @@ def design(
     require(factors, "a design needs factors", "none", "use --factors shape:3 colour:8")
     if output is not None:
         check_outputs([("--output", output)], [])
-    found = design_split(
+    split_design = design_split(
         dict(
             _pair(entry, ":", "factors are a name and a count, such as shape:3")
             for entry in factors
@@ -59,12 +59,12 @@ def design(
         shortcut=_shortcut(shortcut),
         seed=seed,
     )
-    text = found.to_frame().to_csv(index=False)
+    text = split_design.to_frame().to_csv(index=False)
     if output is None:
         print(text, end="")
     else:
         write_all({output: text})
-    print(found.describe(), file=sys.stderr)
+    print(split_design.describe(), file=sys.stderr)
 
 
 def _pair(entry: str, sign: str, rule: str) -> tuple[str, int]:

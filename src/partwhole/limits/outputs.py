@@ -170,9 +170,9 @@ class _Rows:
     def compared(cls, targets: Float[np.ndarray, "n k"], present: Bool[np.ndarray, " k"]) -> _Rows:
         """Return a row for each input and each of these classes that is not its own."""
         k = targets.shape[1]
-        inputs, other = np.nonzero((targets == 0.0) & present)
+        inputs, rivals = np.nonzero((targets == 0.0) & present)
         units = np.eye(k)
-        contrasts = targets[inputs] - units[other]
+        contrasts = targets[inputs] - units[rivals]
         # The same constant for all outputs changes no comparison.
         directions = np.zeros((k, int(present.sum()) - 1))
         directions[present] = null_space(np.ones((1, int(present.sum()))))

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.evidence import ROUNDING, Evidence, Point, Prediction
+from partwhole.audit.evidence import ROUNDING, Evidence
 from partwhole.audit.judging.finding import NO_ROWS, finding_of
+from partwhole.audit.predicted import Point, Prediction
 from partwhole.audit.rules import Finding
 from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (

@@ -11,16 +11,8 @@ import numpy as np
 
 from partwhole import __version__
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import (
-    Additions,
-    Coverage,
-    Evidence,
-    Point,
-    Prediction,
-    Rung,
-    SalienceSweep,
-    Shortcut,
-)
+from partwhole.audit.evidence import Additions, Coverage, Evidence, Rung, Shortcut
+from partwhole.audit.predicted import Point, Prediction, SalienceSweep
 from partwhole.audit.rules import Finding
 from partwhole.limits.proofs.certificates import Certificate
 from partwhole.limits.proofs.determination import Determination

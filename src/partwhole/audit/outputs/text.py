@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwhole.audit.evidence import Additions, Evidence, Prediction, SalienceSweep
+from partwhole.audit.evidence import Additions, Evidence
+from partwhole.audit.predicted import Prediction, SalienceSweep
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import EXAMPLE, Settings
 from partwhole.audit.wording import (

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Evidence, Point
+from partwhole.audit.evidence import Evidence
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import targets
 from partwhole.audit.page.words import combination, exact, listed, number
+from partwhole.audit.predicted import Point
 from partwhole.audit.wording import printable, representation_name
 from partwhole.page import Html, join, table, tag
 

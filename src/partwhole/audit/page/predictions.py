@@ -8,11 +8,12 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Evidence, Point, Prediction
+from partwhole.audit.evidence import Evidence
 from partwhole.audit.page.charts import Line, lines, scatter, strips
 from partwhole.audit.page.held_out_table import held_out_table, margins
 from partwhole.audit.page.sections import remarks
 from partwhole.audit.page.words import conjunction, number, share
+from partwhole.audit.predicted import Point, Prediction
 from partwhole.audit.wording import OPEN, count, measured, printable, representation_name
 from partwhole.page import Html, join, table, tag
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import SalienceSweep
 from partwhole.audit.page.words import number, share
+from partwhole.audit.predicted import SalienceSweep
 from partwhole.audit.wording import printable, salience_range
 from partwhole.page import Html, join, table, tag
 
@@ -40,11 +38,13 @@ def salience(case: Case, sweep: SalienceSweep) -> Html:
 
 def _summary(case: Case, sweep: SalienceSweep) -> str:
     if not sweep.is_right:
-        one = sweep.factors.index(1.0)
+        unchanged = sweep.factors.index(1.0)
+        # Without a change it does not matter of which component.
+        scores = sweep.accuracy[:, 0, unchanged]
         wrong = [
-            f"{fit} with the kernel {kernel} ({share(float(np.nanmin(curve[:, one])))} right)"
-            for (fit, kernel), curve in zip(sweep.learners, sweep.accuracy, strict=True)
-            if not np.isnan(curve[:, one]).all() and np.nanmin(curve[:, one]) < sweep.ceiling - 1e-9
+            f"{fit} with the kernel {kernel} ({share(float(score))} right)"
+            for (fit, kernel), score in zip(sweep.learners, scores, strict=True)
+            if score < sweep.ceiling - 1e-9
         ]
         return (
             "Components of equal salience are already too much for "

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.case import LEFT_OUT, TRAIN, Case
-from partwhole.audit.evidence import Point, Prediction
+from partwhole.audit.predicted import Point, Prediction
 from partwhole.audit.prediction.salience_sweep import network_kernel
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.features import OrderKernel

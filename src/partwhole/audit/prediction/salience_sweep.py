@@ -22,7 +22,7 @@ from jaxtyping import Float
 
 from partwhole._types import Real
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import SalienceSweep
+from partwhole.audit.predicted import SalienceSweep
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.features import OrderKernel, OverlapKernel
 from partwhole.limits import Outcome
@@ -226,14 +226,14 @@ class _Trials:
 
         if fit == "least squares":
             return np.array([at(c, FACTORS) for c in range(self.n)])
-        one = FACTORS.index(1.0)
+        unchanged = FACTORS.index(1.0)
         curves = np.full((self.n, len(FACTORS)), np.nan)
         # Without a change it does not matter of which component.
-        curves[:, one] = at(0, [1.0])[0]
-        if not self.is_right(curves[0, one]):
+        curves[:, unchanged] = at(0, [1.0])[0]
+        if not self.is_right(curves[0, unchanged]):
             return curves
         for c in range(self.n):
-            for side in (range(one - 1, -1, -1), range(one + 1, len(FACTORS))):
+            for side in (range(unchanged - 1, -1, -1), range(unchanged + 1, len(FACTORS))):
                 for i in side:
                     curves[c, i] = at(c, [FACTORS[i]])[0]
                     if not self.is_right(curves[c, i]):
@@ -247,12 +247,12 @@ class _Trials:
         self, kernel: Kernel, fit: str, component: int, curve: Float[np.ndarray, " m"]
     ) -> tuple[float, float]:
         """Return the factors between which all rows are right; NaN if some are wrong at 1."""
-        one = FACTORS.index(1.0)
-        if not self.is_right(curve[one]):
+        unchanged = FACTORS.index(1.0)
+        if not self.is_right(curve[unchanged]):
             return float("nan"), float("nan")
         ends = []
         for step, last in ((-1, -1), (1, len(FACTORS))):
-            i = one
+            i = unchanged
             while i + step != last and self.is_right(curve[i + step]):
                 i += step
             if i + step == last:

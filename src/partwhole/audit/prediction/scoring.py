@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.evidence import WorstItem
+from partwhole.audit.predicted import WorstItem
 
 WORST = 10
 # Outputs this close are equal: an output of 0, or two labels with one score, is a tie.
