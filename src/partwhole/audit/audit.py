@@ -69,6 +69,8 @@ def audit_split(
     noise: NoiseSource | NonNegative = "repeats",
     missing: Missing = "refuse",
     bins: Mapping[Hashable, int] | None = None,
+    multi_hot: Sequence[Hashable] = (),
+    tied: Sequence[Sequence[Hashable]] = (),
     salience: Mapping[Hashable, Real] | None = None,
     add: Index = 5,
     settings: Settings | None = None,
@@ -89,7 +91,7 @@ def audit_split(
         unpacked, 5,000,000 rows and 10,000 columns; or a table of pandas, polars, Arrow or
         datasets. Or a mapping from the names of splits to such tables.
     components : sequence of column names
-        Two or more.
+        Two or more; one is enough if its cells have several values.
     target : column name, or several, optional
         Numbers or labels. A component may be the target too. Without one the report says what
         training determines, whatever is asked.
@@ -126,6 +128,12 @@ def audit_split(
         their component.
     bins : mapping from column name to int, keyword-only, optional
         Components that are numbers, and how many bins of about equal counts to put them in.
+    multi_hot : sequence of column names, keyword-only, default ()
+        Components with several values in a cell: a list, or text separated by bars, semicolons,
+        commas or spaces. Each of at most 100 values becomes a component, "yes" where it occurs.
+    tied : sequence of sequences of column names, keyword-only, default ()
+        Groups of components with a shared vocabulary, as of a learner with one embedding for each
+        value. Each of at most 100 values becomes a component: in how many of the columns it occurs.
     salience : mapping from component to float, keyword-only, optional
         Saliences of components, 1 by default: learners receive them one-hot, scaled by their
         salience. For at most 10 components. For labels the report also says how much more or less
@@ -195,6 +203,8 @@ def audit_split(
         duplicates=duplicates,
         missing=missing,
         bins=bins,
+        multi_hot=multi_hot,
+        tied=tied,
     )
     order = require_order
     _check_order(order, audited.n_components, len(components))

@@ -14,6 +14,7 @@ from partwhole.audit.wording import conjunction, count, percent, printable
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
 
+ANSWERS = ("yes", "no", "true", "false")
 # Errors that may be those of values and labels that training lacks.
 OF_UNSEEN = ("unseen-value", "unseen-label", "not-determined", "not-solvable")
 
@@ -182,18 +183,19 @@ def _not_a_sum(order: int) -> str:
 def _in_short(case: Case, components: tuple[int, ...], values: tuple[int, ...]) -> str:
     """Return the values of a conjunction alone where they are words, else with their names."""
     named = [case.table.values[c][v] for c, v in zip(components, values, strict=True)]
-    if len(named) > 1 and all(isinstance(value, str) and not _is_number(value) for value in named):
+    if len(named) > 1 and all(isinstance(value, str) and _is_word(value) for value in named):
         return f"({', '.join(printable(value) for value in named)})"
     words = conjunction(case, components, values)
     return words if len(named) == 1 else f"({words})"
 
 
-def _is_number(text: str) -> bool:
+def _is_word(text: str) -> bool:
+    """Return whether a value says what it is a value of: no number, and no yes or no."""
     try:
         float(text)
     except ValueError:
-        return False
-    return True
+        return text.casefold() not in ANSWERS
+    return False
 
 
 def _reason(report: AuditReport, finding: Finding) -> str:

@@ -48,6 +48,8 @@ OPTIONS = (
     "noise",
     "missing",
     "bins",
+    "multi_hot",
+    "tied",
     "salience",
     "add",
     "time_limit",

@@ -63,6 +63,8 @@ def audit(
     noise: Annotated[str, arg(metavar="{repeats,estimate,SD}")] = "repeats",
     missing: Literal["refuse", "drop", "value"] = "refuse",
     bins: Annotated[tuple[str, ...], arg(metavar="NAME=COUNT ...", help_behavior_hint=NONE)] = (),
+    multi_hot: Names = (),
+    tied: Names = (),
     salience: Annotated[
         tuple[str, ...], arg(metavar="NAME=NUMBER ...", help_behavior_hint=NONE)
     ] = (),
@@ -113,6 +115,10 @@ def audit(
             rows, an estimate from training, or a standard deviation.
         missing: Refuse missing entries, drop their rows, or count them as a value.
         bins: Components that are numbers, in so many bins of about equal counts: age=10.
+        multi_hot: Components with several values in a cell, separated by bars, semicolons, commas
+            or spaces; each value becomes a component.
+        tied: Components with a shared vocabulary: a value counts the same in any of them. Several
+            such groups: verb1+verb2 place1+place2.
         salience: How salient components are, 1 by default: colour=3.
         add: Largest number of combinations to recommend for training, in about 10 seconds.
         output: Write each test row as CSV: determined or not, why, and what would help.
@@ -191,6 +197,8 @@ def audit(
             noise=_noise(noise),
             missing=missing,
             bins=_bins(bins),
+            multi_hot=multi_hot,
+            tied=_tied(tied),
             salience=_saliences(salience),
             add=add,
             settings=settings,
@@ -238,6 +246,13 @@ def _bins(entries: tuple[str, ...]) -> dict[str, int]:
         require(name and count.isdecimal(), rule, repr(entry), "write NAME=COUNT")
         bins[name] = int(count)
     return bins
+
+
+def _tied(entries: tuple[str, ...]) -> list[list[str]]:
+    """Return the groups of components with a shared vocabulary."""
+    if any("+" in entry for entry in entries):
+        return [entry.split("+") for entry in entries]
+    return [list(entries)] if entries else []
 
 
 def _saliences(entries: tuple[str, ...]) -> dict[str, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +33,7 @@ from partwhole.audit.reading.columns import (
 from partwhole.audit.reading.joined import OF_TABLE
 from partwhole.audit.reading.measured import read_features, read_weights
 from partwhole.audit.reading.redundant import redundant
+from partwhole.audit.reading.several import require_two, spread
 from partwhole.audit.reading.source import Source, n_rows
 from partwhole.audit.reading.sources import open_source
 from partwhole.audit.reading.splits import (
@@ -77,6 +78,8 @@ def read_table(
     duplicates: Duplicates = "average",
     missing: Missing = "refuse",
     bins: Mapping[Hashable, int] | None = None,
+    multi_hot: Sequence[Hashable] = (),
+    tied: Sequence[Sequence[Hashable]] = (),
 ) -> AuditTable:
     """Read a table for an audit; row i of the result is row i of the table.
 
@@ -123,6 +126,12 @@ def read_table(
         count them as a "value" of their component.
     bins : mapping from column name to int, keyword-only, optional
         Components that are numbers, and how many bins of about equal counts to put them in.
+    multi_hot : sequence of column names, keyword-only, default ()
+        Components with several values in a cell: a list, or text separated by bars, semicolons,
+        commas or spaces. Each of at most 100 values becomes a component, "yes" where it occurs.
+    tied : sequence of sequences of column names, keyword-only, default ()
+        Groups of components with a shared vocabulary, as of a learner with one embedding for each
+        value. Each of at most 100 values becomes a component: in how many of the columns it occurs.
 
     Returns
     -------
@@ -156,18 +165,22 @@ def read_table(
         f"another, {split!r}" if isinstance(split, str) else "another one",
         "leave it out, or pass one table",
     )
-    parts = _parts(components, target, split, train, test, weights, features)
+    parts = _parts(components, target, split, train, test, weights, features, bool(multi_hot))
     source = open_source(table)
     columns = _read(source, parts)
     remarks = list(source.remarks)
+    named = {str(name) for _, name in columns["component"]}
+    columns["component"] = spread(columns["component"], multi_hot, tied, remarks)
     binned(columns["component"], bins or {}, remarks)
     kept = _without_missing(columns, missing, remarks)
     coded, values = _components(columns["component"], remarks)
     part, names, new_remarks = _split(split, columns, coded, values, kept, train, test)
     remarks.extend(new_remarks)
     part = np.where(kept, part, LEFT_OUT)
-    _require_two_values(columns["component"], coded[part >= 0], values)
-    names_of_components = tuple(map(str, parts["component"]))
+    names_of_components = tuple(str(name) for _, name in columns["component"])
+    coded, values, names_of_components = _varying(
+        coded, values, names_of_components, part, named, remarks
+    )
     coded, values, names_of_components = _independent(
         coded, values, names_of_components, part, remarks
     )
@@ -234,12 +247,19 @@ def _split(
 
 
 def _parts(
-    components: Any, target: Any, split: Any, train: Any, test: Any, weights: Any, features: Any
+    components: Any,
+    target: Any,
+    split: Any,
+    train: Any,
+    test: Any,
+    weights: Any,
+    features: Any,
+    has_several: bool,
 ) -> dict[str, list[Hashable]]:
     """Return the names of columns by their role."""
     components = list(components)
     require(
-        len(components) >= 2,
+        len(components) >= (1 if has_several else 2),
         "a combination has at least two components",
         f"{len(components)}" + "".join(f", {name!r}" for name in components),
         "name the columns of the components",
@@ -417,8 +437,10 @@ def _trivial(
 ) -> list[str]:
     """Return a remark if a single component gives the target in every row."""
     used = part >= 0
-    answer = np.unique(targets[used], axis=0, return_inverse=True)[1].reshape(-1)
-    answer = answer if label is None else label[used]
+    if label is None:
+        answer = np.unique(targets[used], axis=0, return_inverse=True)[1].reshape(-1)
+    else:
+        answer = label[used]
     n_answers = int(answer.max()) + 1
     # A component with a value for nearly every row gives anything.
     for name, column, of in zip(names, coded[used].T, values, strict=True):
@@ -431,15 +453,25 @@ def _trivial(
     return []
 
 
-def _require_two_values(
-    columns: list[tuple[Column, Hashable]],
-    used: Int[np.ndarray, "m C"],
+def _varying(
+    coded: Int[np.ndarray, "n C"],
     values: tuple[tuple[Hashable, ...], ...],
-) -> None:
-    for (_, name), codes, distinct in zip(columns, used.T, values, strict=True):
+    names: tuple[str, ...],
+    part: Int[np.ndarray, " n"],
+    named: Collection[str],
+    remarks: list[str],
+) -> tuple[Int[np.ndarray, "n c"], tuple[tuple[Hashable, ...], ...], tuple[str, ...]]:
+    """Return the components that vary; raise if one of those that the user named does not."""
+    used = coded[part >= 0]
+    varies = (used != used[0]).any(axis=0)
+    for c in np.flatnonzero(~varies):
         require(
-            bool((codes != codes[0]).any()),
+            names[c] not in named,
             "every component has at least two values",
-            f"only {quoted(str(distinct[codes[0]]))} in {name!r}",
+            f"only {quoted(str(values[c][used[0, c]]))} in {names[c]!r}",
             "leave the column out",
         )
+        remarks.append(f"Component {names[c]} is left out: it is the same in every row.")
+    kept = np.flatnonzero(varies).tolist()
+    require_two(len(kept))
+    return coded[:, kept], tuple(values[c] for c in kept), tuple(names[c] for c in kept)
