@@ -397,14 +397,14 @@ def test_what_was_not_decided_is_not_called_supported():
     assert "Training supports" not in text
 
 
-def test_an_order_that_is_cut_off_is_told(read):
+def test_up_to_which_order_learners_generalise_is_said(read):
     text = read["scenes"].text
-    assert "conjunctions of more than 2 components count as memory" in text
+    assert "generalise by parts and pairs (order 2): whatever depends on more is memorized" in text
     assert "In deep networks 3 parts interact too" in text
     assert "if these have no conjunctions of 3 components" in text
-    assert "hidden layers of a random ReLU network, cut off at order 2" in text
+    assert "hidden layers of a random ReLU network, generalising up to order 2" in text
     for name in ("sums", "parity"):
-        assert "cut off" not in read[name].text
+        assert "generalise by" not in read[name].text
         assert "components two inputs share: on a held-out combination" in read[name].text
 
 

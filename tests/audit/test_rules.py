@@ -285,8 +285,8 @@ def test_learners_and_places_are_named():
         assert leak.message.startswith("At one hidden ReLU layer (depth 1), ")
         words = (
             "depth 1 to depth 20 of a random ReLU network"
-            + " cut off at order 1 (its conjunctions of more than 1 component count as memory)"
-            * cut
+            + " that generalises by single parts alone (order 1) and memorizes whatever depends on "
+            "more" * cut
         )
         text = " ".join(report.to_text().split())
         assert f"{words}: " in text

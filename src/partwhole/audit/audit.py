@@ -130,7 +130,7 @@ def audit_split(
         Components that are numbers, and how many bins of about equal counts to put them in.
     multi_hot : sequence of column names, keyword-only, default ()
         Components with several values in a cell: a list, or text separated by bars, semicolons,
-        commas or spaces. Each of at most 100 values becomes a component, "yes" where it occurs.
+        commas or spaces. Each of at most 100 values becomes a component: whether it occurs.
     tied : sequence of sequences of column names, keyword-only, default ()
         Groups of components with a shared vocabulary, as of a learner with one embedding for each
         value. Each of at most 100 values becomes a component: in how many of the columns it occurs.

@@ -254,18 +254,29 @@ def learners(case: Case, prediction: Prediction) -> str:
     Returns
     -------
     str
-        Such as "a random ReLU network cut off at order 2 (its conjunctions of more than 2
-        components count as memory)".
+        Such as "a random ReLU network that generalises by single parts alone (order 1) and
+        memorizes whatever depends on more".
     """
     if prediction.axis.startswith("salience"):
         return "a kernel with salience S(1; 2)"
     name = "a random ReLU network"
     if case.order >= case.task.n_components - 1:
         return name
-    return (
-        f"{name} cut off at order {case.order} (its conjunctions of more than "
-        f"{count(case.order, 'component')} count as memory)"
+    return f"{name} that generalises by {terms(case.order)} and memorizes whatever depends on more"
+
+
+def terms(order: int) -> str:
+    """Return in words of what learners of an order are the sums.
+
+    Examples
+    --------
+    >>> terms(1), terms(2), terms(3)
+    ('single parts alone (order 1)', 'parts and pairs (order 2)', 'sets of up to 3 parts (order 3)')
+    """
+    words = {1: "single parts alone", 2: "parts and pairs"}.get(
+        order, f"sets of up to {order} parts"
     )
+    return f"{words} (order {order})"
 
 
 def count(n: int, singular: str, plural: str | None = None) -> str:

@@ -17,7 +17,7 @@ from partwhole.audit.page.proof import solvable
 from partwhole.audit.page.salience import salience
 from partwhole.audit.page.sections import held_out, remarks, shortcuts
 from partwhole.audit.page.words import share
-from partwhole.audit.wording import count, printable
+from partwhole.audit.wording import count, printable, terms
 from partwhole.page import Html, join, page, table, tag
 
 if TYPE_CHECKING:
@@ -230,9 +230,8 @@ def _learners(report: AuditReport) -> Html:
             "p",
             f"Deep networks and most kernels on {n} components are of higher order: the table of "
             "each test split has the verdict for them. The predictions on this page are for "
-            f"learners cut off at order {order}: conjunctions of more than "
-            f"{count(order, 'component')} count as memory, which does not carry over to held-out "
-            "combinations.",
+            f"learners that generalise by {terms(order)}: whatever depends on more is memorized, "
+            "which does not carry over to held-out combinations.",
         )
         if order < n - 1
         else None,

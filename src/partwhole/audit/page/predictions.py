@@ -104,10 +104,10 @@ def _representation(case: Case, at: Point) -> str:
 
 
 def _axis(case: Case, prediction: Prediction) -> str:
-    """Return the variable of the range, and the order at which learners are cut off."""
+    """Return the variable of the range, and the order up to which learners generalise."""
     if case.order >= case.task.n_components - 1:
         return prediction.axis
-    return f"{prediction.axis}, cut off at order {case.order}"
+    return f"{prediction.axis}, generalising up to order {case.order}"
 
 
 def _range(case: Case, prediction: Prediction) -> Html:

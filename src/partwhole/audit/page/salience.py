@@ -136,7 +136,7 @@ def _picture(names: list[str], sweep: SalienceSweep) -> Html:
             f"{title}. Each bar ends where the first of them is predicted wrong, or where the "
             "trials end. Least squares is the interpolation of least norm, the largest margin that "
             "of cross-entropy; the Gaussian kernel counts whole combinations more than one hidden "
-            f"ReLU layer does. Kernels are cut off at order {sweep.order}. Trained networks that "
+            f"ReLU layer does. Kernels generalise up to order {sweep.order}. Trained networks that "
             "learn their features may fail earlier.",
         ),
     )

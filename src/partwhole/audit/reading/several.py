@@ -20,7 +20,6 @@ from partwhole.audit.reading.source import n_rows
 
 SEPARATORS = ("|", ";", ",", " ")
 MOST_VALUES = 100
-ABSENT, PRESENT = "no", "yes"
 
 Columns = list[tuple[Column, Hashable]]
 
@@ -67,8 +66,8 @@ def spread(
     >>> cells = Texts(np.array([0, 1, 0]), ("red|wet", "wet"))
     >>> for column, name in spread([(cells, "attributes")], ["attributes"], [], []):
     ...     name, column.codes.tolist(), column.texts
-    ('attributes: red', [1, 0, 1], ('no', 'yes'))
-    ('attributes: wet', [1, 1, 1], ('no', 'yes'))
+    ('attributes: red', [1, 0, 1], ('no red', 'red'))
+    ('attributes: wet', [1, 1, 1], ('no wet', 'wet'))
     """
     names = [str(name) for _, name in columns]
     groups = [[str(name) for name in group] for group in tied]
@@ -188,12 +187,18 @@ def _components(name: str, entries: _Entries, n: int, *, counted: bool) -> Colum
     _require_few(entries.texts, name)
     counts = np.zeros((len(entries.texts), n), dtype=np.int64)
     np.add.at(counts, (entries.value, entries.row), 1)
-    words = tuple(map(str, range(int(counts.max(initial=1)) + 1))) if counted else (ABSENT, PRESENT)
-    order = np.argsort(entries.texts) if len(entries.texts) else ()
+    if not counted:
+        counts = np.minimum(counts, 1)
+    most = int(counts.max(initial=1))
     return [
-        (Texts(counts[i] if counted else np.minimum(counts[i], 1), words), f"{name}: {text}")
-        for i, text in ((i, entries.texts[i]) for i in order)
+        (Texts(counts[i], _words(entries.texts[i], most)), f"{name}: {entries.texts[i]}")
+        for i in np.argsort(entries.texts).tolist()
     ]
+
+
+def _words(text: str, most: int) -> tuple[str, ...]:
+    """Return the values of a component: without a text, with it, and with it several times."""
+    return (f"no {text}", text, *(f"{k} x {text}" for k in range(2, most + 1)))
 
 
 def _require_few(values: Sequence[str] | dict[str, int], name: str) -> None:
