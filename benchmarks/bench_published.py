@@ -70,9 +70,9 @@ def ridge_of(frame: pd.DataFrame, components: tuple[str, ...], target: str, orde
         for names in combinations(components, order)
     ]
     x = OneHotEncoder().fit_transform(np.stack(wide, axis=1))
-    y = train[target].to_numpy()
-    if not pd.api.types.is_numeric_dtype(train[target]):
-        y = 2.0 * (y[:, None] == np.unique(y)) - 1.0
+    y = np.array(train[target])
+    if y.dtype.kind not in "iuf":
+        y = 2.0 * (y[:, None] == np.unique(y)[None, :]) - 1.0
     return lambda: Ridge(alpha=1.0).fit(x, y)
 
 
