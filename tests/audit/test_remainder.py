@@ -78,3 +78,16 @@ def test_labels_that_training_lacks_are_left_out_too():
 def test_nothing_is_left_out_where_training_has_all(frame):
     report = audit_split(frame, COLUMNS, "y", "split", add=0)
     assert report.evidence[0].remainder is None
+
+
+def test_a_proof_about_the_rest_names_rows_of_the_table():
+    frame = table(product=True)
+    # Rows of the value that training lacks come first, so that combinations are numbered otherwise.
+    frame = pd.concat([frame[frame["shape"] == "new"], frame[frame["shape"] != "new"]])
+    frame = frame.reset_index(drop=True)
+    report = audit_split(frame, COLUMNS, "y", "split", add=0)
+    (finding,) = [one for one in report.findings if one.rule == "not-solvable"]
+    named = frame.loc[list(finding.rows), COLUMNS]
+    assert set(map(tuple, named.to_numpy())) == {(a, b) for a in ("s3", "s4") for b in ("c3", "c4")}
+    for shape, colour in named.to_numpy():
+        assert f"f({shape}, {colour})" in finding.message

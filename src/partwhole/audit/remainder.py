@@ -46,10 +46,22 @@ def remainder(
     if not solved.solvable:
         split = table.split.copy()
         split[left_out] = LEFT_OUT
-        solved = solve(replace(table, split=split).case(case.split, case.order))
+        rest = replace(table, split=split).case(case.split, case.order)
+        solved = _renumbered(solve(rest), rest, case)
     weights = table.weights
     share = weights[left_out].sum() / weights[case.rows_of(held_out)].sum()
     return Remainder(left_out, float(share), kept, solved)
+
+
+def _renumbered(solved: Solvability, rest: Case, case: Case) -> Solvability:
+    """Return the verdict on some combinations of a case with the numbers they have in the case."""
+    if solved.certificate is None:
+        return solved
+    rows = np.flatnonzero(rest.row_combination >= 0)
+    number = np.zeros(len(rest.weights), dtype=np.int64)
+    number[rest.row_combination[rows]] = case.row_combination[rows]
+    proof = replace(solved.certificate, rows=number[solved.certificate.rows])
+    return replace(solved, task=case.task, certificate=proof)
 
 
 def without_unseen(evidence: Evidence, allowed: Real) -> Evidence:
