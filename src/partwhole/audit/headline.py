@@ -14,6 +14,7 @@ from partwhole.audit.wording import conjunction, count, percent, printable
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
 
+# Values that say nothing without the name of their component.
 ANSWERS = ("yes", "no", "true", "false")
 # Errors that may be those of values and labels that training lacks.
 OF_UNSEEN = ("unseen-value", "unseen-label", "not-determined", "not-solvable")

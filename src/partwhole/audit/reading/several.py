@@ -86,8 +86,8 @@ def spread(
         remarks.append(
             f"{listing(group)} share {len(entries.texts)} values; where one stands does not count."
         )
-    gone = {*map(str, multi_hot), *(name for group in groups for name in group)}
-    kept = [pair for pair, name in zip(columns, names, strict=True) if name not in gone]
+    replaced = {*map(str, multi_hot), *(name for group in groups for name in group)}
+    kept = [pair for pair, name in zip(columns, names, strict=True) if name not in replaced]
     require_two(len(kept) + len(new))
     return kept + new
 
@@ -133,13 +133,10 @@ def _listed(column: Column, name: str) -> tuple[_Entries, str]:
     if isinstance(column, Texts):
         cells, index = list(column.texts), column.codes
     else:
-        cells = [] if isinstance(column, np.ndarray) else column.astype(object).tolist()
-        cells = column.tolist() if isinstance(column, np.ndarray) else cells
-        index = np.where(absent, -1, np.arange(len(cells)))
-        cells = ["" if gone else cell for cell, gone in zip(cells, absent, strict=True)]
-    is_text = all(isinstance(cell, str) for cell in cells)
+        cells = ["" if empty else cell for cell, empty in zip(column, absent, strict=True)]
+        index = np.arange(len(cells))
     separator = ""
-    if is_text:
+    if all(isinstance(cell, str) for cell in cells):
         separator = next((mark for mark in SEPARATORS if any(mark in c for c in cells)), "")
     values: dict[str, int] = {}
     items: list[list[int]] = []
