@@ -88,7 +88,7 @@ def test_the_stable_commands_and_exit_codes_are_those_of_the_command(capsys):
         command.main(["--help"])
     usage = re.search(r"\{([\w,]+)\}", capsys.readouterr().out)
     assert usage
-    assert {f"partwhole {name}" for name in usage[1].split(",")} == {*stable("`partwhole audit`")}
+    assert {f"partwhole {name}" for name in usage[1].split(",")} == {*stable("`partwhole atlas`")}
     page = (ROOT / "docs/stability.md").read_text("utf-8")
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", page, flags=re.MULTILINE)}
     assert codes == {0, 1, command.BAD_INPUT, command.OWN_FAILURE, 130, command.READER_LEFT}

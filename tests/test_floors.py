@@ -34,6 +34,7 @@ FLOORS = {
     "limits": 2,
     "measures": 2,
     "audit": 2.5,  # stands on floors 0 to 2
+    "atlas": 2.7,  # stands on the audit
     "comparison": 2.5,
     "flows": 3,
     "networks": 3,

@@ -21,6 +21,8 @@ comparison
     Learners' answers beside the predictions from their saliences: `compare`.
 audit
     Will a training split support its test? `audit_split`, also ``partwhole audit``.
+atlas
+    What training determines in the splits of published benchmarks: `find_splits`, `write_atlas`.
 study
     Theory beside computation, with claims and verdicts; also the command ``partwhole``.
 """
@@ -32,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partwhole import (
+        atlas,
         audit,
         features,
         flows,
@@ -54,6 +57,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Training",
     "__version__",
+    "atlas",
     "audit",
     "audit_split",
     "compare",

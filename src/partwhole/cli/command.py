@@ -18,6 +18,7 @@ from tyro.conf import Positional, arg
 from partwhole import __version__
 from partwhole._checks import InputError, require
 from partwhole._extras import MissingExtraError, needs
+from partwhole.cli.atlas import atlas
 from partwhole.cli.audit import audit
 from partwhole.cli.design import design
 from partwhole.cli.streams import discard_output, inert
@@ -48,6 +49,7 @@ BAD_INPUT, OWN_FAILURE, READER_LEFT = 2, 3, 141
 app = tyro.extras.SubcommandApp()
 app.command(audit)
 app.command(design)
+app.command(atlas)
 
 _BIBTEX = f"""\
 @software{{partwhole,

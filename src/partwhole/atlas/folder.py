@@ -1,0 +1,178 @@
+"""The atlas of a folder: every split that lies in it audited, a page for each, and an overview."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from partwhole._checks import InputError, require
+from partwhole._door import door
+from partwhole._progress import bar
+from partwhole._types import NonNegative
+from partwhole.atlas.benchmark import find_splits
+from partwhole.atlas.readers import BENCHMARKS
+from partwhole.atlas.verdict import Verdict, ranked, stored_verdicts, to_json, verdicts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OVERVIEW, NUMBERS = "index.html", "verdicts.json"
+
+
+@dataclass(frozen=True)
+class Atlas:
+    """Verdicts on published splits.
+
+    Parameters
+    ----------
+    verdicts : tuple of Verdict
+        Those that training supports least first.
+    refused : tuple of (str, str)
+        Splits that could not be read, and why.
+    path : Path or None
+        The overview, if it was written.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    refused: tuple[tuple[str, str], ...] = ()
+    path: Path | None = None
+
+    def __repr__(self) -> str:
+        """Count the verdicts."""
+        return f"Atlas({len(self.verdicts)} verdicts, {len(self.refused)} splits refused)"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with a row for each test split.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Names, counts of `Verdict`, and ``determined 1``, ``determined 2`` and
+            ``determined 3``: the shares of held-out combinations that training determines if so
+            many components may interact.
+        """
+        import pandas as pd
+
+        names = (
+            "split",
+            "test",
+            "unit",
+            "train_rows",
+            "items",
+            "seen",
+            "open",
+            "unseen",
+            "held_out",
+        )
+        rows = []
+        for verdict in self.verdicts:
+            row = {name: getattr(verdict, name) for name in names}
+            shares = verdict.determined if verdict.held_out else (None, None, None)
+            row |= {f"determined {order}": value for order, value in enumerate(shares, 1)}
+            rows.append(row | {"supported at": verdict.supported_at})
+        return pd.DataFrame(rows)
+
+
+@door
+def write_atlas(
+    folder: str | Path,
+    out: str | Path,
+    *,
+    only: Sequence[str] = (),
+    time_limit: NonNegative = 10.0,
+) -> Atlas:
+    """Audit every published split in a folder, and write a page for each and an overview.
+
+    Parameters
+    ----------
+    folder : path
+        Files as published, unpacked; see `BENCHMARKS` for their forms. Nothing is downloaded.
+    out : path
+        The folder for the pages, made if it is not there. Holds index.html, a page for each split,
+        and verdicts.json. The overview also has the stored verdicts of splits that are not in the
+        folder.
+    only : sequence of str, keyword-only, default ()
+        Beginnings of the names of splits, such as "scan" or "dsprites/shape"; all by default.
+    time_limit : float, keyword-only, default 10
+        Seconds of processor time for each test split; what is not decided then is left so.
+
+    Returns
+    -------
+    Atlas
+        With the splits that could not be read, and the reasons.
+
+    Raises
+    ------
+    InputError
+        If the folder has no split, or none of these.
+    """
+    from partwhole.audit.outputs.files import write_all
+
+    target = Path(out)
+    require(
+        not target.exists() or target.is_dir(),
+        "an atlas is written to a folder",
+        f"the file {target}",
+        "name another",
+    )
+    splits = find_splits(folder)
+    known = ", ".join(benchmark.title for benchmark in BENCHMARKS)
+    require(
+        splits,
+        f"the folder has a published benchmark ({known}) in its published files",
+        f"none in {folder}",
+        "see their names with `partwhole atlas`",
+    )
+    chosen = [split for split in splits if not only or split.name.startswith(tuple(only))]
+    require(
+        chosen,
+        f"the folder has {', '.join(split.name for split in splits)}",
+        f"only {', '.join(map(repr, only))}",
+        "name one of them, or its beginning",
+    )
+    target.mkdir(parents=True, exist_ok=True)
+    made: list[Verdict] = []
+    refused: list[tuple[str, str]] = []
+    pages: dict[str, str] = {}
+    with bar("Auditing", len(chosen), shown=True) as advance:
+        for split in chosen:
+            advance(0, split.name)
+            try:
+                table = split.read()
+                report = split.audit(table, time_limit=time_limit)
+            except InputError as error:
+                refused.append((split.name, str(error)))
+            else:
+                made += verdicts(split, table, report)
+                pages[split.name] = f"{split.name.replace('/', '-')}.html"
+                write_all({target / pages[split.name]: report.to_html()})
+            advance(1)
+    written = _with_stored(made)
+    write_all(
+        {
+            target / NUMBERS: to_json(ranked(made)),
+            target / OVERVIEW: _overview(written, pages, refused),
+        }
+    )
+    return Atlas(tuple(ranked(made)), tuple(refused), target / OVERVIEW)
+
+
+def stored_atlas() -> Atlas:
+    """Return the atlas of the verdicts that come with partwhole."""
+    return Atlas(tuple(ranked(stored_verdicts())))
+
+
+def _with_stored(made: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts, and the stored ones of other splits."""
+    names = {verdict.split for verdict in made}
+    return [*made, *(verdict for verdict in stored_verdicts() if verdict.split not in names)]
+
+
+def _overview(
+    made: Sequence[Verdict], pages: dict[str, str], refused: Sequence[tuple[str, str]]
+) -> str:
+    from partwhole.atlas.overview import to_html
+
+    return to_html(made, BENCHMARKS, pages=pages, refused=dict(refused))

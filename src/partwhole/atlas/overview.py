@@ -1,0 +1,354 @@
+"""The overview of an atlas: splits ranked by the support that training gives to their tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from partwhole import __version__
+from partwhole.atlas.benchmark import Benchmark
+from partwhole.atlas.text import at_pairs
+from partwhole.atlas.verdict import FILES, Verdict, ranked
+from partwhole.audit.page.words import share
+from partwhole.audit.wording import count, percent, printable
+from partwhole.page import Html, join, page, table, tag
+
+# Quantiles of the normal distribution: 95 % confidence of two sides, and power of 80 %.
+CONFIDENCE, POWER = 1.959964, 0.841621
+CORRELATIONS = (0.3, 0.5, 0.7)
+LEVELS = (
+    ("three", "also if three parts interact"),
+    ("two", "also if pairs interact"),
+    ("one", "only if parts add up"),
+    ("undecided", "not decided"),
+    ("open", "left open by training"),
+)
+
+
+def to_html(
+    made: Sequence[Verdict],
+    benchmarks: Sequence[Benchmark],
+    *,
+    pages: Mapping[str, str],
+    refused: Mapping[str, str],
+) -> str:
+    """Return the overview as one HTML file.
+
+    Parameters
+    ----------
+    made : sequence of Verdict
+    benchmarks : sequence of Benchmark
+        Whose files are described.
+    pages : mapping of str to str, keyword-only
+        The page of each split that has one, by the split's name.
+    refused : mapping of str to str, keyword-only
+        The splits that could not be read, with the reason.
+
+    Returns
+    -------
+    str
+    """
+    order = ranked(made)
+    with_new = [verdict for verdict in order if verdict.held_out]
+    without = [verdict for verdict in order if not verdict.held_out]
+    return page(
+        "Atlas of published splits",
+        header=join(tag("h1", "Atlas of published splits"), _answer(with_new)),
+        nav=tag(
+            "ol",
+            [
+                tag("li", tag("a", words, href=f"#{anchor}"))
+                for anchor, words in (
+                    ("support", "Splits by the support of training"),
+                    ("shortcuts", "Shortcuts on offer"),
+                    ("scores", "What a comparison with published scores takes"),
+                    ("files", "Benchmarks and their files"),
+                    ("origin", "Where the verdicts come from"),
+                )
+            ],
+        ),
+        main=join(
+            _section("support", "Splits by the support of training", _support(with_new, pages)),
+            _section(
+                "shortcuts", "Shortcuts on offer", _shortcuts(order), _without(without, pages)
+            ),
+            _section("scores", "What a comparison with published scores takes", _scores(with_new)),
+            _section("files", "Benchmarks and their files", _files(benchmarks), _refused(refused)),
+            _section("origin", "Where the verdicts come from", _origin(order)),
+        ),
+        footer=tag(
+            "p",
+            f"Made by partwhole {__version__}. This page loads nothing from the network.",
+        ),
+        style=Path(__file__).with_name("atlas.css").read_text("utf-8"),
+    )
+
+
+def _section(anchor: str, title: str, *children: object) -> Html:
+    return tag(
+        "section",
+        tag("h2", title, id=f"{anchor}-title"),
+        children,
+        id=anchor,
+        aria_labelledby=f"{anchor}-title",
+    )
+
+
+def _answer(made: Sequence[Verdict]) -> Html:
+    sums = sum(verdict.determined[0] == 1.0 for verdict in made)
+    pairs = sum(verdict.determined[1] == 1.0 for verdict in made)
+    lacking = sum(verdict.unseen > 0 for verdict in made)
+    return join(
+        tag(
+            "p",
+            f"In {sums} of {count(len(made), 'test split')} training determines every held-out "
+            f"combination if parts add up, in {pairs} also if pairs of parts interact. "
+            f"In {lacking} the test asks for values that training does not have at all.",
+            class_="answer",
+        ),
+        tag(
+            "p",
+            "A held-out combination is determined if all learners of a kind that fit training give "
+            "the same answer to it: learners whose outputs add up the parts, or those in which "
+            "pairs of parts interact. No training run is needed to know it. A network that learns "
+            "its features may do better; where training leaves an answer open, it has to guess.",
+            class_="lead",
+        ),
+    )
+
+
+def _support(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
+    rows = []
+    for i, verdict in enumerate(made, 1):
+        sums, pairs, _ = verdict.determined
+        rows.append(
+            (
+                join(f"{i}. ", _name(verdict, pages)),
+                _bar(verdict),
+                share(sums),
+                at_pairs(verdict, share(pairs)),
+                f"{share(verdict.open / verdict.items)} of {count(verdict.items, verdict.unit)}",
+                _right(verdict),
+            )
+        )
+    return join(
+        tag(
+            "p",
+            "First those in which training determines the least. Bars divide the held-out "
+            "combinations by what training determines:",
+        ),
+        tag(
+            "ul",
+            [tag("li", tag("i", class_=style), words) for style, words in LEVELS],
+            class_="keys",
+        ),
+        table(
+            (
+                "Split and test",
+                "What training determines",
+                "If parts add up",
+                "If pairs interact",
+                "Test left open",
+                "Targets are such sums",
+            ),
+            rows,
+            caption="Held-out combinations, and the part of the test that even a sum of parts "
+            "leaves open.",
+            numbers=(2, 3, 4),
+        ),
+        tag(
+            "p",
+            "The test is counted in what a published score counts: commands, sentences, images. "
+            "One is left open if training leaves one of its combinations open. The last column "
+            "says at which order learners can have all targets as their outputs: what training "
+            "determines is then the right answer.",
+            class_="quiet",
+        ),
+    )
+
+
+def _right(verdict: Verdict) -> str:
+    """Say at which order the determined answers are right."""
+    if not verdict.target:
+        return "–"
+    known = {step.order: step.solvable for step in verdict.steps}
+    order = next((order for order, solvable in known.items() if solvable), None)
+    if order is not None:
+        return {1: "if parts add up", 2: "if pairs interact"}.get(order, f"if {order} interact")
+    if None not in known.values():
+        return f"not up to order {max(known)}"
+    return "not decided"
+
+
+def _name(verdict: Verdict, pages: Mapping[str, str]) -> Html:
+    place = pages.get(verdict.split)
+    name = tag("a", verdict.split, href=place) if place else join(verdict.split)
+    return join(name, f", {printable(verdict.test)}" if verdict.test != "test" else None)
+
+
+def _bar(verdict: Verdict) -> Html:
+    """Return a bar of the levels of a split."""
+    sums, pairs, triples = verdict.determined
+    first = next((step for step in verdict.steps if step.order == 1), None)
+    undecided = first.undecided / verdict.held_out if first else 0.0
+    parts = (triples, pairs - triples, sums - pairs, undecided, 1.0 - sums - undecided)
+    words = ", ".join(
+        f"{percent(part)} {meaning}"
+        for part, (_, meaning) in zip(parts, LEVELS, strict=True)
+        if part > 0.0
+    )
+    x, spans = 0.0, []
+    for part, (style, _) in zip(parts, LEVELS, strict=True):
+        if part > 0.0:
+            spans.append(
+                tag("rect", class_=style, x=f"{x:.2f}", y=0, width=f"{100 * part:.2f}", height=12)
+            )
+        x += 100 * part
+    return tag(
+        "svg",
+        tag("title", words),
+        spans,
+        class_="levels",
+        viewBox="0 0 100 12",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=words,
+    )
+
+
+def _shortcuts(made: Sequence[Verdict]) -> Html:
+    rows = [
+        (verdict.split, verdict.test, printable(sentence, 400))
+        for verdict in made
+        for sentence in verdict.shortcuts
+    ]
+    if not rows:
+        return tag("p", "No single component or pair predicts training and misleads in test.")
+    return table(
+        ("Split", "Test", "What alone predicts training, and misleads in test"),
+        rows,
+        caption="At most three for each test split, the strongest first.",
+    )
+
+
+def _without(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html | None:
+    if not made:
+        return None
+    names = join(
+        [join(", " if i else None, _name(verdict, pages)) for i, verdict in enumerate(made)]
+    )
+    return tag(
+        "p",
+        "Nothing is held out, so that only a shortcut can mislead, in ",
+        names,
+        ".",
+    )
+
+
+def splits_needed(correlation: float) -> int:
+    """Return the number of independent splits that show a rank correlation.
+
+    A test of two sides at 5 % then finds it with a probability of 80 %. From Fisher's
+    transformation, with variance 1 / (n - 3) without a correlation, and for ranks with one that of
+    Bonett and Wright (Psychometrika 2000), larger by a factor of 1 + correlation**2 / 2.
+
+    Examples
+    --------
+    >>> splits_needed(0.5), splits_needed(0.7)
+    (30, 15)
+    """
+    deviation = math.sqrt(1 + correlation**2 / 2)
+    return math.ceil(3 + ((CONFIDENCE + POWER * deviation) / math.atanh(correlation)) ** 2)
+
+
+def _scores(made: Sequence[Verdict]) -> Html:
+    families = len({verdict.title for verdict in made})
+    needed = "; ".join(f"{rho} needs {splits_needed(rho)}" for rho in CORRELATIONS)
+    return join(
+        tag(
+            "p",
+            f"This page has {count(len(made), 'test split')} of {families} benchmarks. To say "
+            "whether support by training goes with published scores takes:",
+        ),
+        tag(
+            "ul",
+            tag(
+                "li",
+                "Enough splits. A rank correlation is found with a probability of 80 %, at 5 %, "
+                f"from so many independent splits: a correlation of {needed} (Fisher's "
+                "transformation, variance of Bonett and Wright 2000). Splits of one benchmark are "
+                "not independent of each other: count benchmarks, or take them as groups.",
+            ),
+            tag(
+                "li",
+                "Scores of one kind: the same learner, trained from nothing, on the published "
+                "split, in the unit of the score. A pretrained learner has seen other combinations "
+                "than those of training.",
+            ),
+            tag(
+                "li",
+                "Better than scores: the answers to every test item. Then determined and open "
+                "items of one split are compared with each other, at the same training: with 100 "
+                "items of each kind a difference of 20 points in accuracy is found with a "
+                "probability of about 80 %.",
+            ),
+            tag(
+                "li",
+                "The same components for learner and audit: a learner that receives images or "
+                "words has a representation of its own, and its similarities can be audited in "
+                "place of the columns (",
+                tag("code", "features"),
+                " of ",
+                tag("code", "audit_split"),
+                ").",
+            ),
+        ),
+    )
+
+
+def _files(benchmarks: Sequence[Benchmark]) -> Html:
+    return table(
+        ("Benchmark", "What it asks", "Files"),
+        [
+            (
+                join(tag("b", benchmark.title), f" ({benchmark.source})"),
+                benchmark.asks,
+                benchmark.files,
+            )
+            for benchmark in benchmarks
+        ],
+        caption="Files are read from a folder of yours, as published. Nothing is downloaded.",
+    )
+
+
+def _refused(refused: Mapping[str, str]) -> Html | None:
+    if not refused:
+        return None
+    return join(
+        tag("p", "Not read:"),
+        tag(
+            "ul", [tag("li", f"{name}: {printable(words, 400)}") for name, words in refused.items()]
+        ),
+    )
+
+
+def _origin(made: Sequence[Verdict]) -> Html:
+    entries: dict[tuple[str, ...], Verdict] = {}
+    for verdict in made:
+        entries.setdefault((verdict.split, verdict.table), verdict)
+    return table(
+        ("Split", "Components", "Asked", "Rows", "Computed", "Fingerprint of the rows"),
+        [
+            (
+                verdict.split,
+                ", ".join(verdict.components),
+                ", ".join(verdict.target) or "nothing",
+                verdict.origin if verdict.origin != FILES else "from the published files",
+                f"{verdict.date}, partwhole {verdict.version}, {verdict.seconds:g} s",
+                tag("code", verdict.table),
+            )
+            for verdict in entries.values()
+        ],
+        caption="The fingerprint does not depend on the order of rows.",
+    )
