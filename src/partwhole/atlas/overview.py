@@ -150,7 +150,7 @@ def _support(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
                 "If parts add up",
                 "If pairs interact",
                 "Test left open",
-                "Targets are such sums",
+                "All are right",
             ),
             rows,
             caption="Held-out combinations, and the part of the test that even a sum of parts "
@@ -161,24 +161,22 @@ def _support(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
             "p",
             "The test is counted in what a published score counts: commands, sentences, images. "
             "One is left open if training leaves one of its combinations open. The last column "
-            "says at which order learners can have all targets as their outputs: what training "
-            "determines is then the right answer.",
+            "says of the splits without open ones at which order what training determines is also "
+            "the right answer, since targets are such sums.",
             class_="quiet",
         ),
     )
 
 
 def _right(verdict: Verdict) -> str:
-    """Say at which order the determined answers are right."""
-    if not verdict.target:
+    """Say at which order all answers are determined and right."""
+    if not verdict.target or verdict.determined[0] < 1.0:
         return "–"
-    known = {step.order: step.solvable for step in verdict.steps}
-    order = next((order for order, solvable in known.items() if solvable), None)
+    order = verdict.supported_at
     if order is not None:
         return {1: "if parts add up", 2: "if pairs interact"}.get(order, f"if {order} interact")
-    if None not in known.values():
-        return f"not up to order {max(known)}"
-    return "not decided"
+    is_open = any(step.solvable is None or step.undecided for step in verdict.steps)
+    return "not decided" if is_open else "at no order"
 
 
 def _name(verdict: Verdict, pages: Mapping[str, str]) -> Html:
