@@ -10,11 +10,11 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 import pytest
+from audit_tables import read_table
 
 from partwhole._checks import InputError
 from partwhole.audit import audit_split
 from partwhole.audit.reading import sources
-from partwhole.audit.reading.table import read_table
 
 FRAME = pd.DataFrame(
     {"a": list("ppqq"), "b": list("rsrs"), "y": [0, 1, 1, 2], "s": ["train"] * 3 + ["test"]}

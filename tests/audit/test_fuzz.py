@@ -11,13 +11,14 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+from audit_tables import read_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
 from partwhole.audit import audit_split
 from partwhole.audit.case import AuditTable
-from partwhole.audit.reading.table import HoldOut, read_table
+from partwhole.audit.reading.splits import HoldOut
 
 TIMES = st.one_of(
     st.dates(),

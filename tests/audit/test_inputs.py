@@ -9,16 +9,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from audit_tables import read_table
 from sklearn.model_selection import (
     GroupShuffleSplit,
-    KFold,
     PredefinedSplit,
     StratifiedShuffleSplit,
 )
 
 from partwhole._checks import InputError
 from partwhole.audit import HoldOut, audit_split
-from partwhole.audit.reading.table import read_table
 from partwhole.cli import main
 
 ROLES = (["shape", "colour"], "label")
@@ -283,9 +282,8 @@ REFUSED = {
         "columns of one of them",
     ),
     "folds": (
-        lambda: read_table(FRAME, *ROLES, KFold(4)),
-        "an audit has a single training set; got 4 folds; audit each fold, with "
-        "split=(train, test)",
+        lambda: read_table(FRAME, *ROLES, [([0, 1], [2])] * 51),
+        "an audit has at most 50 test splits; got 51 folds; pass fewer folds",
     ),
     "a short mask": (
         lambda: read_table(FRAME, *ROLES, SEEN[:5]),

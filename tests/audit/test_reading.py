@@ -13,11 +13,12 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+from audit_tables import read_table
 from bad_tables import CSV, frame, read
 
 from partwhole._checks import InputError
 from partwhole.audit.reading.columns import in_order
-from partwhole.audit.reading.table import HoldOut, read_table
+from partwhole.audit.reading.splits import HoldOut
 
 
 def from_csv(text, folder, name="t.csv", **options):
@@ -466,8 +467,8 @@ def test_pandas_types_survive_a_parquet_file(tmp_path):
 def test_a_small_file_is_read_without_pandas(tmp_path):
     (tmp_path / "t.csv").write_text(CSV)
     code = (
-        "import sys; from partwhole.audit.reading.table import read_table; "
-        f"read_table({str(tmp_path / 't.csv')!r}, ['a', 'b'], 'y', 's'); "
+        "import sys; from partwhole.audit.reading.table import read_tables; "
+        f"read_tables({str(tmp_path / 't.csv')!r}, ['a', 'b'], 'y', 's'); "
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

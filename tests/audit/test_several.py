@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from audit_tables import read_table
 
 from partwhole._checks import InputError
 from partwhole.audit import audit_split
 from partwhole.audit.headline import headline
-from partwhole.audit.reading.table import read_table
 
 RNG = np.random.default_rng(0)
 ATTRIBUTES = ("red", "wet", "old")

@@ -32,7 +32,7 @@ from partwhole.audit.prediction.salience_sweep import MOST_COMPONENTS, salience_
 from partwhole.audit.progress import progress
 from partwhole.audit.reading.columns import listing, near
 from partwhole.audit.reading.measured import features_of_kernel
-from partwhole.audit.reading.table import Duplicates, Missing, TargetKind, read_table
+from partwhole.audit.reading.table import Duplicates, Missing, TargetKind, read_tables
 from partwhole.audit.remainder import remainder
 from partwhole.audit.report import AuditReport
 from partwhole.audit.settings import Settings
@@ -93,12 +93,14 @@ def audit_split(
     components : sequence of column names
         Two or more; one is enough if its cells have several values.
     target : column name, or several, optional
-        Numbers or labels. A component may be the target too. Without one the report says what
-        training determines, whatever is asked.
-    split : column name, HoldOut, array, pair of arrays or splitter, optional
+        Numbers or labels. Several columns of numbers are asked for together, columns of labels
+        each by itself: every test split is then audited for each. A component may be the target
+        too. Without one the report says what training determines, whatever is asked.
+    split : column name, HoldOut, array, pair of arrays, list of pairs or splitter, optional
         The column that says which rows are for training; a rule that draws them; a mask that marks
-        them, or an entry for each row; the row numbers of training and of test; or a splitter of
-        scikit-learn that makes a single split. Left out if there is a table for each split.
+        them, or an entry for each row; the row numbers of training and of test, or a list of such
+        folds; or a splitter of scikit-learn. Every fold is audited. Left out if there is a table
+        for each split.
     train : hashable, keyword-only, default "train"
         The entry of the split column that marks training rows.
     test : hashable or sequence, keyword-only, optional
@@ -190,7 +192,7 @@ def audit_split(
         overlap = kernel
     elif kernel is not None:
         features = features_of_kernel(kernel)
-    audited = read_table(
+    tables = read_tables(
         table,
         components,
         target,
@@ -206,83 +208,33 @@ def audit_split(
         multi_hot=multi_hot,
         tied=tied,
     )
-    order = require_order
-    _check_order(order, audited.n_components, len(components))
-    require(
-        fit == "regression" or audited.labels is not None,
-        "fit 'margin' is for labels",
-        "numbers",
-        "use fit 'regression'",
-    )
-    saliences = None if salience is None else _saliences(salience, audited.names)
-    n_splits = len(audited.split_names) - 1
-    # At these sizes a second thread of linear algebra gains little, and waits on a busy machine.
-    with progress(n_splits * len(STEPS) + 5) as step, threadpool_limits(1, "blas"):
-        step("Measuring the representation")
-        measured = measure(audited, order, overlap)
-        cases = [audited.case(i, order) for i in range(1, n_splits + 1)]
-        tested = [case for case in cases if len(case.held_out)]
-        # Processor time, which does not depend on what else the machine does.
-        begin, whole = process_time(), len(tested) * float(time_limit)
-        step("Computing what training determines")
-        determined = (
-            determinations(
-                [case.task for case in tested],
-                max_order=order,
-                seed=seed,
-                deadline=begin + DETERMINED * whole,
-            )
-            if tested
-            else []
+    for audited in tables:
+        _check_order(require_order, audited.n_components, len(components))
+        require(
+            fit == "regression" or audited.labels is not None,
+            "fit 'margin' is for labels",
+            "numbers",
+            "use fit 'regression'",
         )
-        step("Predicting over the range of representations")
-        until = begin + (DETERMINED + PREDICTED) * whole
-        predicted: list[Prediction | None] = [None] * len(tested)
-        if tested and audited.has_target:
-            predicted = _predicted(tested, measured, fit, saliences, until)
-        results = iter(zip(predicted, determined, strict=True))
-        shared, left = TrainingInverse(), len(tested)
-        evidence = []
-        for case in cases:
-            if not len(case.held_out):
-                candidates = _shortcuts(case, settings)
-                evidence.append(
-                    Evidence(case, coverage(case), None, None, candidates, None, None, 0.0)
-                )
-                continue
-            current_time = process_time()
-            looks = _Looks(
-                settings,
-                add,
-                noise,
-                float(time_limit),
-                current_time
-                + max(SOLVED * float(time_limit), (begin + whole - current_time) / left),
-                min(SEARCH, SEARCH_OF_ALL / len(tested), float(time_limit)),
-                seed,
-                shared,
-            )
-            evidence.append(_look_at(case, *next(results), looks, step))
-            left -= 1
-        step("Computing the verdict at other orders")
-        evidence = _with_ladders(evidence, settings, noise, float(time_limit), begin + whole, seed)
-        step("Changing the salience of components")
-        placed = measured.kernel if measured is not None else None
-        evidence = [
-            replace(
-                item,
-                sweep=salience_sweep(
-                    item.case, base=saliences, measured=placed, deadline=begin + whole
-                )
-                if len(item.case.held_out)
-                else None,
-            )
-            for item in evidence
-        ]
-    audited = _with_remarks(audited, measured)
+    saliences = [None if salience is None else _saliences(salience, t.names) for t in tables]
+    asked = _Asked(settings, require_order, fit, overlap, add, noise, float(time_limit), int(seed))
+    n_splits = sum(len(audited.split_names) - 1 for audited in tables)
+    evidence: list[Evidence] = []
+    measured: Representation | None = None
+    # At these sizes a second thread of linear algebra gains little, and waits on a busy machine.
+    with (
+        progress(n_splits * len(STEPS) + 5 * len(tables)) as step,
+        threadpool_limits(1, "blas"),
+    ):
+        for audited, of_components in zip(tables, saliences, strict=True):
+            step("Measuring the representation")
+            measured = measure(audited, require_order, overlap)
+            evidence += _evidence(audited, measured, of_components, asked, step)
+    remarks = dict.fromkeys(remark for audited in tables for remark in audited.remarks)
+    remarks |= dict.fromkeys(measured.remarks if measured else ())
     return AuditReport(
-        audited,
-        order,
+        replace(tables[0], remarks=tuple(remarks)),
+        require_order,
         settings,
         tuple(evidence),
         judge(evidence, settings),
@@ -290,6 +242,85 @@ def audit_split(
         fit,
         str(table) if isinstance(table, str | Path) else "",
     )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of every table of an audit."""
+
+    settings: Settings
+    order: int
+    fit: Fit
+    overlap: OverlapKernel | None
+    add: int
+    noise: NoiseSource | float
+    time_limit: float
+    seed: int
+
+
+def _evidence(
+    audited: AuditTable,
+    measured: Representation | None,
+    saliences: Sequence[float] | None,
+    asked: _Asked,
+    step: Callable[[str], None],
+) -> list[Evidence]:
+    """Return the evidence of every test split of a table."""
+    settings, noise, limit = asked.settings, asked.noise, asked.time_limit
+    cases = [audited.case(i, asked.order) for i in range(1, len(audited.split_names))]
+    tested = [case for case in cases if len(case.held_out)]
+    # Processor time, which does not depend on what else the machine does.
+    begin, whole = process_time(), len(tested) * limit
+    step("Computing what training determines")
+    determined = (
+        determinations(
+            [case.task for case in tested],
+            max_order=asked.order,
+            seed=asked.seed,
+            deadline=begin + DETERMINED * whole,
+        )
+        if tested
+        else []
+    )
+    step("Predicting over the range of representations")
+    until = begin + (DETERMINED + PREDICTED) * whole
+    predicted: list[Prediction | None] = [None] * len(tested)
+    if tested and audited.has_target:
+        predicted = _predicted(tested, measured, asked.fit, saliences, until)
+    results = iter(zip(predicted, determined, strict=True))
+    shared, left = TrainingInverse(), len(tested)
+    evidence = []
+    for case in cases:
+        if not len(case.held_out):
+            candidates = _shortcuts(case, settings)
+            evidence.append(Evidence(case, coverage(case), None, None, candidates, None, None, 0.0))
+            continue
+        current_time = process_time()
+        looks = _Looks(
+            settings,
+            asked.add,
+            noise,
+            limit,
+            current_time + max(SOLVED * limit, (begin + whole - current_time) / left),
+            min(SEARCH, SEARCH_OF_ALL / len(tested), limit),
+            asked.seed,
+            shared,
+        )
+        evidence.append(_look_at(case, *next(results), looks, step))
+        left -= 1
+    step("Computing the verdict at other orders")
+    evidence = _with_ladders(evidence, settings, noise, limit, begin + whole, asked.seed)
+    step("Changing the salience of components")
+    placed = measured.kernel if measured is not None else None
+    return [
+        replace(
+            item,
+            sweep=salience_sweep(item.case, base=saliences, measured=placed, deadline=begin + whole)
+            if len(item.case.held_out)
+            else None,
+        )
+        for item in evidence
+    ]
 
 
 def _predicted(
@@ -400,10 +431,6 @@ def _with_ladders(
     for i, rungs, rest in zip(tested, rungs_of_cases, rests, strict=True):
         completed[i] = replace(completed[i], ladder=rungs, remainder=rest)
     return completed
-
-
-def _with_remarks(table: AuditTable, measured: Representation | None) -> AuditTable:
-    return replace(table, remarks=(*table.remarks, *measured.remarks)) if measured else table
 
 
 def _saliences(salience: Mapping[Hashable, Real], names: Sequence[str]) -> list[float]:

@@ -79,11 +79,12 @@ def _at_the_required_order(report: AuditReport) -> str:
 
 def _as_far_as_they_do(report: AuditReport) -> str:
     """Say how much of training such sums explain, if not all."""
-    fits = [rung.fitted for _, rung in _rungs(report, report.order)]
-    fit = min((fit for fit in fits if fit == fit), default=1.0)
-    if fit >= 1.0 - float(report.settings.unexplained):
+    fits = [(rung.fitted, item.case) for item, rung in _rungs(report, report.order)]
+    known = [pair for pair in fits if pair[0] == pair[0]]
+    fit, case = min(known, key=lambda pair: pair[0], default=(1.0, None))
+    if case is None or fit >= 1.0 - float(report.settings.unexplained):
         return ""
-    verb = "explains" if report.table.labels is None else "labels"
+    verb = "labels" if case.has_labels else "explains"
     return f", which {verb} {percent(fit)} of training"
 
 

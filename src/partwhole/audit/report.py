@@ -32,6 +32,7 @@ class AuditReport:
     Parameters
     ----------
     table : AuditTable
+        The first of `tables`, with the remarks on all of them.
     order : int
         K, the required order: learners' outputs are sums of conjunctions of at most K components.
     settings : Settings
@@ -54,6 +55,12 @@ class AuditReport:
     seconds: float
     fit: str
     path: str = ""
+
+    @property
+    def tables(self) -> tuple[AuditTable, ...]:
+        """Return the tables of the test splits: several for folds, or columns of labels."""
+        tables = {id(item.case.table): item.case.table for item in self.evidence}
+        return tuple(tables.values()) or (self.table,)
 
     @property
     def errors(self) -> tuple[Finding, ...]:

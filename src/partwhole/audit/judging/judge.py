@@ -44,8 +44,9 @@ def judge(evidence: Sequence[Evidence], settings: Settings) -> tuple[Finding, ..
         rules are among them, with the reason.
     """
     findings = [finding for split in evidence for finding in _judge_split(split, settings)]
-    if evidence:
-        findings.extend(conflicting_duplicates(evidence[0].case, training=True))
+    # One for each training set and target.
+    for case in {id(split.case.table): split.case for split in reversed(evidence)}.values():
+        findings.extend(conflicting_duplicates(case, training=True))
     place = {rule: i for i, rule in enumerate(RULES)}
     findings.sort(key=lambda finding: place[finding.rule])
     return tuple(

@@ -27,6 +27,8 @@ from partwhole.audit.wording import (
 MOST_SHORTCUTS = 5
 # Unseen values of one component that have a finding each; beyond it, examples in one finding.
 MOST_UNSEEN, N_EXAMPLES = 5, 3
+# Columns of the target that are named.
+MOST_TARGETS = 4
 # Values of thin coverage that are named.
 MOST_THIN = 5
 
@@ -285,7 +287,8 @@ def conflicting_duplicates(case: Case, *, training: bool) -> Iterator[Finding]:
     name = case.table.split_names[split]
     message = (
         f"{count(len(places), 'combination')} of {printable(name)} "
-        f"{'has' if len(places) == 1 else 'have'} rows with different targets, such as "
+        f"{'has' if len(places) == 1 else 'have'} rows that differ in "
+        f"{', '.join(map(printable, case.table.target[:MOST_TARGETS]))}, such as "
         f"{combination(case, int(places[0]))}; the audit uses their weighted mean. Check these "
         "rows."
     )

@@ -123,11 +123,14 @@ def to_junit(report: AuditReport) -> str:
         suite.
     """
     root = ElementTree.Element("testsuites", name="partwhole audit")
-    train, *tests = report.table.split_names
-    about_training = [item for item in report.findings if item.split == train]
-    suites = [(name, list(RULES), _of(report, name)) for name in tests]
-    if about_training:
-        suites.append((train, list({item.rule: None for item in about_training}), about_training))
+    suites = [
+        (item.case.name, list(RULES), _of(report, item.case.name)) for item in report.evidence
+    ]
+    for train in dict.fromkeys(item.case.table.split_names[0] for item in report.evidence):
+        about_training = _of(report, train)
+        if about_training:
+            broken = list({item.rule: None for item in about_training})
+            suites.append((train, broken, about_training))
     seconds = {item.case.name: item.seconds for item in report.evidence}
     for name, rules, findings in suites:
         failed = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwhole import __version__
-from partwhole.audit.case import Case
+from partwhole.audit.case import AuditTable, Case
 from partwhole.audit.evidence import Additions, Coverage, Evidence, Rung, Shortcut
 from partwhole.audit.predicted import Point, Prediction, SalienceSweep
 from partwhole.audit.rules import Finding
@@ -60,8 +60,8 @@ def to_dict(report: AuditReport) -> dict[str, Any]:
         "components": [
             {"name": name, "values": n} for name, n in zip(table.names, table.n_values, strict=True)
         ],
-        "target": list(table.target),
-        "labels": None if table.labels is None else [_plain(label) for label in table.labels],
+        "target": list(dict.fromkeys(name for of in report.tables for name in of.target)),
+        "labels": _labels(table) if len({of.target for of in report.tables}) == 1 else None,
         "train": table.split_names[0],
         "findings": [_finding(item) for item in report.findings],
         "splits": [_split(item) for item in report.evidence],
@@ -128,10 +128,17 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
+def _labels(table: AuditTable) -> list[Any] | None:
+    return None if table.labels is None else [_plain(label) for label in table.labels]
+
+
 def _split(evidence: Evidence) -> dict[str, Any]:
     case = evidence.case
     return {
         "name": case.name,
+        "train": case.table.split_names[0],
+        "target": list(case.table.target),
+        "labels": _labels(case.table),
         "rows": int(np.sum(case.table.split == case.split)),
         "rows_also_in_training": len(case.also_seen),
         "combinations_in_training": case.task.n_train,

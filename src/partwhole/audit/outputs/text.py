@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partwhole.audit.case import AuditTable
 from partwhole.audit.evidence import Additions, Evidence
 from partwhole.audit.predicted import Prediction, SalienceSweep
 from partwhole.audit.rules import RULES, Finding
@@ -105,11 +106,7 @@ def _lines(report: AuditReport) -> Iterator[str]:
     names = ", ".join(
         f"{printable(name)} ({n:,})" for name, n in zip(table.names, table.n_values, strict=True)
     )
-    target = ", ".join(map(printable, table.target)) or "none"
-    if table.labels is not None:
-        first_labels = ", ".join(printable(label, 20) for label in table.labels[:6])
-        remaining = f" and {len(table.labels) - 6:,} more" if len(table.labels) > 6 else ""
-        target += f" (labels {first_labels}{remaining})"
+    target = "; ".join(dict.fromkeys(_target(of) for of in report.tables))
     yield from _wrapped(
         f"{printable(table.source)}: {count(len(table.split), 'row')}; components with their "
         f"number of values: {names}; target {target}."
@@ -134,6 +131,16 @@ def _lines(report: AuditReport) -> Iterator[str]:
             yield from _item(remark)
     yield ""
     yield f"Took {report.seconds:.1f} s."
+
+
+def _target(table: AuditTable) -> str:
+    """Return the target's columns, and its labels."""
+    target = ", ".join(map(printable, table.target)) or "none"
+    if table.labels is None:
+        return target
+    first_labels = ", ".join(printable(label, 20) for label in table.labels[:6])
+    remaining = f" and {len(table.labels) - 6:,} more" if len(table.labels) > 6 else ""
+    return f"{target} (labels {first_labels}{remaining})"
 
 
 def _each(order: int) -> str:

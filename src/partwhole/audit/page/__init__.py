@@ -61,7 +61,7 @@ def to_html(report: AuditReport) -> str:
                 "findings",
                 "Findings",
                 _rows_are_counted(report),
-                findings(report.findings, report.table),
+                findings(report.findings, report.table, several=len(report.evidence) > 1),
             ),
             [_split(report, i, evidence) for i, evidence in enumerate(report.evidence[:FULL], 1)],
             _further(report),

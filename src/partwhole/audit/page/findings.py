@@ -36,13 +36,15 @@ def badge(severity: str) -> Html:
     return mark(kind, sign, severity)
 
 
-def findings(items: Sequence[Finding], audited: AuditTable) -> Html:
+def findings(items: Sequence[Finding], audited: AuditTable, *, several: bool) -> Html:
     """Return the findings by rule, errors first, then the silenced ones.
 
     Parameters
     ----------
     items : sequence of Finding
     audited : AuditTable
+    several : bool, keyword-only
+        Whether there are several test splits, which findings then name.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def findings(items: Sequence[Finding], audited: AuditTable) -> Html:
     )
     finding = 60 + len(_line(audited, np.zeros(1, dtype=np.int64), False).text)
     room = max(2, min(ROWS, SIGNS_OF_ROWS // (finding * max(1, len(items)))))
-    context = _Context(audited, codes, len(audited.split_names) > 2, room)
+    context = _Context(audited, codes, several, room)
     return join(
         tag("p", "No rule is broken.") if not counted else None,
         _grouped(counted, context),

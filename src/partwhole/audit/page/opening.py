@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from partwhole.audit.case import TRAIN
+from partwhole.audit.case import TRAIN, AuditTable
 from partwhole.audit.headline import headline
 from partwhole.audit.page.words import listed, number, share
 from partwhole.audit.wording import count, printable, representation_name
@@ -143,8 +144,9 @@ def _tiles(report: AuditReport) -> Html:
     if points:
         point = points[0].points[points[0].reference]
         at = f"at {representation_name(point)}"
-    if points and report.table.labels is not None:
-        best = [p.points[p.reference].accuracy for p in points]
+    of_labels = [e.prediction for e in report.evidence if e.prediction and e.case.has_labels]
+    if of_labels:
+        best = [p.points[p.reference].accuracy for p in of_labels]
         scores = share(min(best))
     tiles = [
         (f"{h:,}", "held-out combinations", "in test and not in training"),
@@ -153,7 +155,7 @@ def _tiles(report: AuditReport) -> Html:
     ]
     if not report.table.has_target:
         del tiles[1]
-    if report.table.labels is not None:
+    if any(item.case.has_labels for item in report.evidence):
         tiles.append((scores, "predicted accuracy by rows", at))
     elif points:
         slopes = [p.points[p.reference].leak_slope for p in points]
@@ -184,27 +186,12 @@ def _facts(report: AuditReport) -> Html:
         f"{printable(name, 30)} ({count(n, 'value')})"
         for name, n in zip(audited.names, audited.n_values, strict=True)
     ]
-    if audited.labels is not None:
-        target = (
-            f"{printable(audited.target[0])}, with {count(len(audited.labels), 'label')}: "
-            + listed([printable(label, 24) for label in audited.labels], 8)
-        )
-    else:
-        names = listed([printable(label) for label in audited.target])
-        target = f"{names} (numbers)" if names else "none"
-    splits = [
-        f"{printable(name)} ({'training, ' if i == TRAIN else ''}"
-        f"{count(int((audited.split == i).sum()), 'row')})"
-        for i, name in enumerate(audited.split_names)
-    ]
-    left = int((audited.split < 0).sum())
-    if left:
-        splits.append(f"not selected ({count(left, 'row')})")
+    splits = dict.fromkeys(part for of in report.tables for part in _parts(of))
     facts = {
         "Table": f"{printable(audited.source)}, {count(len(audited.split), 'row')}",
         "Components": listed(sizes, 16),
-        "Target": target,
-        "Splits": listed(splits, 16),
+        "Target": "; ".join(dict.fromkeys(_target(of) for of in report.tables)),
+        "Splits": listed(list(splits), 16),
         "Order": f"{report.order}, of {count(audited.n_components, 'component')}",
         "Fit": {"regression": "least squares", "margin": "largest margin"}.get(
             report.fit, report.fit
@@ -215,3 +202,24 @@ def _facts(report: AuditReport) -> Html:
         [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items()],
         class_="facts",
     )
+
+
+def _target(audited: AuditTable) -> str:
+    """Return the target's columns, with its labels."""
+    if audited.labels is not None:
+        return (
+            f"{printable(audited.target[0])}, with {count(len(audited.labels), 'label')}: "
+            + listed([printable(label, 24) for label in audited.labels], 8)
+        )
+    names = listed([printable(label) for label in audited.target])
+    return f"{names} (numbers)" if names else "none"
+
+
+def _parts(audited: AuditTable) -> Iterator[str]:
+    """Yield the parts of the split, with their rows."""
+    for i, name in enumerate(audited.split_names):
+        n_rows = count(int((audited.split == i).sum()), "row")
+        yield f"{printable(name)} ({'training, ' if i == TRAIN else ''}{n_rows})"
+    left = int((audited.split < 0).sum())
+    if left:
+        yield f"not selected ({count(left, 'row')})"

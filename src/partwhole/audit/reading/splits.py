@@ -18,6 +18,8 @@ from partwhole.audit.reading.columns import Column, listing, near, numbered, quo
 from partwhole.features.conjunctions import Dictionary
 
 Unit = Literal["rows", "combinations"]
+# Each row's part, the parts' names, and remarks.
+Parts = tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]
 MOST_SPLITS = 50
 BOOLEANS = frozenset({"true", "false"})
 
@@ -98,21 +100,21 @@ def is_of_rows(split: Any) -> bool:
     return is_array or isinstance(split, list) or is_pair or hasattr(split, "get_n_splits")
 
 
-def split_of_rows(
+def splits_of_rows(
     split: Any, n: int, train: Hashable, test: Hashable | Sequence[Hashable] | None
-) -> tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]:
-    """Return what `read_split` does, for a split that is given beside the table.
+) -> list[Parts]:
+    """Return what `read_split` does, for a split that is given beside the table; one for each fold.
 
     Parameters
     ----------
-    split : bool array, array of entries, pair of index arrays, or splitter
+    split : bool array, array of entries, pair of index arrays, list of pairs, or splitter
         A mask that marks training rows; each row's entry, as of a split column; the rows of
-        training and those of test; or an object with the methods `split` and `get_n_splits` of
-        scikit-learn's, that makes a single split.
+        training and those of test, or a list of such folds; or an object with the methods `split`
+        and `get_n_splits` of scikit-learn's.
     n : int
         Number of rows.
     train, test
-        As in `read_table`, for entries.
+        As in `read_tables`, for entries.
     """
     if hasattr(split, "get_n_splits"):
         try:
@@ -123,15 +125,32 @@ def split_of_rows(
                 "split=(train, test)"
             ) from error
     if isinstance(split, list) and split and isinstance(split[0], tuple):
-        require(
-            len(split) == 1,
-            "an audit has a single training set",
-            f"{len(split)} folds",
-            "audit each fold, with split=(train, test)",
-        )
-        split = split[0]
+        return _of_folds(split, n)
     if isinstance(split, tuple):
-        return _of_indices(split, n)
+        return [_of_indices(split, n)]
+    return [_of_entries(split, n, train, test)]
+
+
+def _of_folds(folds: Sequence[tuple[Any, ...]], n: int) -> list[Parts]:
+    if len(folds) == 1:
+        return [_of_indices(folds[0], n)]
+    require(
+        len(folds) <= MOST_SPLITS,
+        f"an audit has at most {MOST_SPLITS} test splits",
+        f"{len(folds):,} folds",
+        "pass fewer folds",
+    )
+    parts = []
+    for i, fold in enumerate(folds, 1):
+        part, _, remarks = _of_indices(fold, n)
+        names = (f"training of fold {i}", f"fold {i}")
+        parts.append((part, names, tuple(f"Fold {i}: {remark}" for remark in remarks)))
+    return parts
+
+
+def _of_entries(
+    split: Any, n: int, train: Hashable, test: Hashable | Sequence[Hashable] | None
+) -> Parts:
     entries = _array(split)
     require(
         entries.shape == (n,),
@@ -155,9 +174,7 @@ def _array(entries: Any) -> np.ndarray:
         return np.zeros((0, 0))
 
 
-def _of_mask(
-    training: Bool[np.ndarray, " n"],
-) -> tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]:
+def _of_mask(training: Bool[np.ndarray, " n"]) -> Parts:
     require(
         training.any() and not training.all(),
         "a mask marks rows of training and leaves rows for test",
@@ -167,9 +184,7 @@ def _of_mask(
     return np.where(training, TRAIN, 1), ("train", "test"), ()
 
 
-def _of_indices(
-    split: tuple[Any, ...], n: int
-) -> tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]:
+def _of_indices(split: tuple[Any, ...], n: int) -> Parts:
     require(
         len(split) == 2,
         "row numbers are those of training and those of test",
@@ -212,8 +227,8 @@ def require_defaults(train: Hashable, test: Any, got: str) -> None:
 
 def read_split(
     column: Column, name: Hashable, train: Hashable, test: Hashable | Sequence[Hashable] | None
-) -> tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]:
-    """Return each row's part, the parts' names, and remarks (arguments as in `read_table`)."""
+) -> Parts:
+    """Return each row's part, the parts' names, and remarks (arguments as in `read_tables`)."""
     codes, entries = numbered(column, name)
     texts = [str(entry) for entry in entries]
     text, times = Counter(texts).most_common(1)[0]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -31,21 +32,22 @@ from partwhole.audit.reading.columns import (
     with_missing_value,
 )
 from partwhole.audit.reading.joined import OF_TABLE
+from partwhole.audit.reading.kept import independent, trivial, varying
 from partwhole.audit.reading.measured import read_features, read_weights
-from partwhole.audit.reading.redundant import redundant
-from partwhole.audit.reading.several import require_two, spread
+from partwhole.audit.reading.several import spread
 from partwhole.audit.reading.source import Source, n_rows
 from partwhole.audit.reading.sources import open_source
 from partwhole.audit.reading.splits import (
     HoldOut,
+    Parts,
     is_of_rows,
     read_split,
     require_defaults,
-    split_of_rows,
+    splits_of_rows,
 )
-from partwhole.audit.reading.targets import conflicts, no_target, read_target
+from partwhole.audit.reading.targets import conflicts, read_targets
 
-__all__ = ["HoldOut", "read_table"]
+__all__ = ["HoldOut", "read_tables"]
 
 TargetKind = Literal["auto", "numbers", "labels"]
 Duplicates = Literal["average", "refuse"]
@@ -64,7 +66,7 @@ OWN_VALUE = 0.9
 
 
 @door
-def read_table(
+def read_tables(
     table: Any,
     components: Iterable[Hashable],
     target: Hashable | Sequence[Hashable] | None = None,
@@ -80,63 +82,20 @@ def read_table(
     bins: Mapping[Hashable, int] | None = None,
     multi_hot: Sequence[Hashable] = (),
     tied: Sequence[Sequence[Hashable]] = (),
-) -> AuditTable:
-    """Read a table for an audit; row i of the result is row i of the table.
+) -> tuple[AuditTable, ...]:
+    """Read a table for an audit; row i of the results is row i of the table.
 
-    Parameters
-    ----------
-    table : path, table, or mapping of tables
-        A .csv, .tsv or .jsonl (or any of them with .gz) or .parquet file, or a table of pandas,
-        polars, Arrow or datasets, which is not modified. Or a mapping from the names of splits to
-        such tables, one for training and one for each test split. In a CSV file component values
-        are text exactly as written: ``01`` and ``1`` differ and ``NA`` is a value. Only an empty
-        cell is missing; quotes around nothing are empty text. A file has at most 512 MiB, unpacked,
-        5,000,000 rows and 10,000 columns. Row i is line i + 2 of a file without blank lines and
-        line breaks in cells.
-    components : column names
-        Two or more.
-    target : column name, or several, optional
-        Several columns contain numbers. A component may be the target too. Without one, only what
-        training determines is asked.
-    split : column name, HoldOut, array, pair of arrays or splitter, optional
-        The column that says which rows are for training; a rule that draws them; a mask that marks
-        them, or an entry for each row; the row numbers of training and of test; or a splitter of
-        scikit-learn that makes a single split. Left out if there is a table for each split.
-    train : hashable, keyword-only, default "train"
-        The entry that marks training rows, compared as text, or the name of its table. In a column
-        of booleans it is True by default.
-    test : hashable or sequence, keyword-only, optional
-        The entries that mark test splits; by default every entry except that of training, in
-        order.
-    weights : column name, keyword-only, optional
-        Positive sample weights.
-    features : path, array or column names, keyword-only, optional
-        A measured representation with a row for each row of the table: a .npy file, an array of
-        shape (n, d), or columns of the table.
-    target_kind : str, keyword-only, default "auto"
-        "numbers" or "labels"; more than 1,000 labels, or 16,777,216 rows times labels, are hashed
-        to a few numbers each. "auto"
-        reads text, booleans and categories as labels and numbers as numbers. The cells of a
-        column of a CSV file are numbers if all of them are.
-    duplicates : str, keyword-only, default "average"
-        Treatment of combinations whose rows, within training or within one test split, have
-        different targets: "average" them, or "refuse" the table.
-    missing : str, keyword-only, default "refuse"
-        Treatment of missing entries in the named columns: "refuse" the table, "drop" the rows, or
-        count them as a "value" of their component.
-    bins : mapping from column name to int, keyword-only, optional
-        Components that are numbers, and how many bins of about equal counts to put them in.
-    multi_hot : sequence of column names, keyword-only, default ()
-        Components with several values in a cell: a list, or text separated by bars, semicolons,
-        commas or spaces. Each of at most 100 values becomes a component: whether it occurs.
-    tied : sequence of sequences of column names, keyword-only, default ()
-        Groups of components with a shared vocabulary, as of a learner with one embedding for each
-        value. Each of at most 100 values becomes a component: in how many of the columns it occurs.
+    Arguments are those of `partwhole.audit_split`. In a CSV file component values are text exactly
+    as written: ``01`` and ``1`` differ and ``NA`` is a value. Only an empty cell is missing; quotes
+    around nothing are empty text. Row i is line i + 2 of a file without blank lines and line breaks
+    in cells. The cells of a column of a CSV file are numbers if all of them are; more than 1,000
+    labels, or 16,777,216 rows times labels, are hashed to a few numbers each.
 
     Returns
     -------
-    AuditTable
-        Its `remarks` report the decisions made while reading.
+    tuple of AuditTable
+        One, or one for each fold and each column of labels. `remarks` report the decisions made
+        while reading.
 
     Raises
     ------
@@ -150,10 +109,10 @@ def read_table(
     ...     {"shape": list("ccss"), "colour": list("rbrb"), "label": ["no", "yes", "yes", "no"],
     ...      "split": ["train", "train", "train", "test"]}
     ... )
-    >>> found = read_table(frame, ["shape", "colour"], "label", "split")
+    >>> (found,) = read_tables(frame, ["shape", "colour"], "label", "split")
     >>> found.n_values, found.labels, found.split.tolist()
     ((2, 2), ('no', 'yes'), [0, 0, 0, 1])
-    >>> read_table(frame, ["shape", "color"], "label", "split")
+    >>> read_tables(frame, ["shape", "color"], "label", "split")
     Traceback (most recent call last):
     ...
     partwhole._checks.InputError: each named column is a column of the table; got 'color' for a
@@ -174,52 +133,49 @@ def read_table(
     binned(columns["component"], bins or {}, remarks)
     kept = _without_missing(columns, missing, remarks)
     coded, values = _components(columns["component"], remarks)
-    part, names, new_remarks = _split(split, columns, coded, values, kept, train, test)
-    remarks.extend(new_remarks)
-    part = np.where(kept, part, LEFT_OUT)
+    splits = _splits(split, columns, coded, values, kept, train, test)
+    used = np.logical_or.reduce([part >= 0 for part, _, _ in splits]) & kept
+    heads = read_targets(columns["target"], used, target_kind)
     names_of_components = tuple(str(name) for _, name in columns["component"])
-    coded, values, names_of_components = _varying(
-        coded, values, names_of_components, part, named, remarks
-    )
-    coded, values, names_of_components = _independent(
-        coded, values, names_of_components, part, remarks
-    )
-    targets, label, labels = no_target(len(coded)), None, None
-    if columns["target"]:
-        targets, label, labels, new_remarks = read_target(columns["target"], part >= 0, target_kind)
-        remarks.extend(new_remarks)
-    remarks.extend(_trivial(coded, values, names_of_components, part, targets, label))
-    remarks.extend(conflicts(coded, values, targets, label, labels, part, names, duplicates))
-    return AuditTable(
-        coded,
-        targets,
-        label,
-        part,
-        read_weights(columns["weight"], len(coded)),
-        names_of_components,
-        values,
-        _target_names(parts["target"], targets, label),
-        labels,
-        names,
-        read_features(features, columns["feature"], len(coded)),
-        source.name,
-        tuple(remarks),
-        source.line_of_first(len(coded)),
-    )
+    shared = {
+        "weights": read_weights(columns["weight"], len(coded)),
+        "features": read_features(features, columns["feature"], len(coded)),
+        "source": source.name,
+        "first_line": source.line_of_first(len(coded)),
+    }
+    tables = []
+    for (part, names, of_split), head in product(splits, heads):
+        part = np.where(kept, part, LEFT_OUT)
+        here = [*remarks, *of_split]
+        codes, of_values, of_names = varying(coded, values, names_of_components, part, named, here)
+        codes, of_values, of_names = independent(codes, of_values, of_names, part, here)
+        here += head.remarks
+        asked = "the target" if len(heads) == 1 else ", ".join(head.names)
+        here += trivial(codes, of_values, of_names, part, head.targets, head.label, asked)
+        if len(heads) > 1:
+            names = (names[0], *(f"{name} ({asked})" for name in names[1:]))
+        here += conflicts(
+            codes, of_values, head.targets, head.label, head.labels, part, names, duplicates
+        )
+        tables.append(
+            AuditTable(
+                components=codes,
+                targets=head.targets,
+                label=head.label,
+                split=part,
+                names=of_names,
+                values=of_values,
+                target=head.names,
+                labels=head.labels,
+                split_names=names,
+                remarks=tuple(here),
+                **shared,
+            )
+        )
+    return tuple(tables)
 
 
-def _target_names(
-    names: Sequence[Hashable],
-    targets: Float[np.ndarray, "n k"],
-    label: Int[np.ndarray, " n"] | None,
-) -> tuple[str, ...]:
-    """Return the names of the target's columns, numbered where labels are hashed."""
-    if label is None and len(names) == 1 and targets.shape[1] > 1:
-        return tuple(f"{names[0]} {i + 1}" for i in range(targets.shape[1]))
-    return tuple(map(str, names))
-
-
-def _split(
+def _splits(
     split: Any,
     columns: dict[str, list[tuple[Column, Hashable]]],
     coded: Int[np.ndarray, "n C"],
@@ -227,23 +183,23 @@ def _split(
     kept: Bool[np.ndarray, " n"],
     train: Hashable,
     test: Any,
-) -> tuple[Int[np.ndarray, " n"], tuple[str, ...], tuple[str, ...]]:
-    """Return each row's part, the parts' names, and remarks."""
+) -> list[Parts]:
+    """Return each row's part, the parts' names, and remarks; several of them for folds."""
     if columns["table"]:
-        return read_split(*columns["table"][0], train, test)
+        return [read_split(*columns["table"][0], train, test)]
     if isinstance(split, HoldOut):
         part = np.full(len(coded), LEFT_OUT)
         part[kept] = split.draw(coded[kept], [len(v) for v in values])
-        return part, ("train", "test"), (f"The test split is {split.in_words()}.",)
+        return [(part, ("train", "test"), (f"The test split is {split.in_words()}.",))]
     if columns["split"]:
-        return read_split(*columns["split"][0], train, test)
+        return [read_split(*columns["split"][0], train, test)]
     require(
         split is not None,
         "an audit needs a split",
         "none",
         "name a column, or pass a HoldOut, a mask, row numbers or two tables",
     )
-    return split_of_rows(split, len(coded), train, test)
+    return splits_of_rows(split, len(coded), train, test)
 
 
 def _parts(
@@ -405,73 +361,3 @@ def _components(
             f"In {listing(names)} the text {text} is a value; only an empty cell is missing."
         )
     return np.stack([codes for codes, _ in coded], axis=1), tuple(v for _, v in coded)
-
-
-def _independent(
-    coded: Int[np.ndarray, "n C"],
-    values: tuple[tuple[Hashable, ...], ...],
-    names: tuple[str, ...],
-    part: Int[np.ndarray, " n"],
-    remarks: list[str],
-) -> tuple[Int[np.ndarray, "n c"], tuple[tuple[Hashable, ...], ...], tuple[str, ...]]:
-    """Return the components without those that others determine; remarks name these."""
-    left_out = redundant(coded[part >= 0], [len(v) for v in values])
-    for redundant_one, determining in left_out.items():
-        remarks.append(
-            f"Component {names[redundant_one]} is left out: "
-            f"{' and '.join(names[c] for c in determining)} "
-            f"{'determines' if len(determining) == 1 else 'determine'} it in every row, so it adds "
-            "nothing to a combination."
-        )
-    kept = [c for c in range(len(names)) if c not in left_out]
-    return coded[:, kept], tuple(values[c] for c in kept), tuple(names[c] for c in kept)
-
-
-def _trivial(
-    coded: Int[np.ndarray, "n C"],
-    values: tuple[tuple[Hashable, ...], ...],
-    names: tuple[str, ...],
-    part: Int[np.ndarray, " n"],
-    targets: Float[np.ndarray, "n k"],
-    label: Int[np.ndarray, " n"] | None,
-) -> list[str]:
-    """Return a remark if a single component gives the target in every row."""
-    used = part >= 0
-    if label is None:
-        answer = np.unique(targets[used], axis=0, return_inverse=True)[1].reshape(-1)
-    else:
-        answer = label[used]
-    n_answers = int(answer.max()) + 1
-    # A component with a value for nearly every row gives anything.
-    for name, column, of in zip(names, coded[used].T, values, strict=True):
-        pairs = len(np.unique(column.astype(np.int64) * n_answers + answer))
-        if n_answers > 1 and pairs == len(np.unique(column)) <= len(column) / 2 and len(of) > 1:
-            return [
-                f"{name} alone gives the target in every row. A learner that receives it needs "
-                "nothing else; the audit is then of whether other components mislead."
-            ]
-    return []
-
-
-def _varying(
-    coded: Int[np.ndarray, "n C"],
-    values: tuple[tuple[Hashable, ...], ...],
-    names: tuple[str, ...],
-    part: Int[np.ndarray, " n"],
-    named: Collection[str],
-    remarks: list[str],
-) -> tuple[Int[np.ndarray, "n c"], tuple[tuple[Hashable, ...], ...], tuple[str, ...]]:
-    """Return the components that vary; raise if one of those that the user named does not."""
-    used = coded[part >= 0]
-    varies = (used != used[0]).any(axis=0)
-    for c in np.flatnonzero(~varies):
-        require(
-            names[c] not in named,
-            "every component has at least two values",
-            f"only {quoted(str(values[c][used[0, c]]))} in {names[c]!r}",
-            "leave the column out",
-        )
-        remarks.append(f"Component {names[c]} is left out: it is the same in every row.")
-    kept = np.flatnonzero(varies).tolist()
-    require_two(len(kept))
-    return coded[:, kept], tuple(values[c] for c in kept), tuple(names[c] for c in kept)

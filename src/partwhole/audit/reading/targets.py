@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from hashlib import sha512
 
 import numpy as np
@@ -23,19 +24,35 @@ EXACT_INTEGERS = 2.0**53
 AS_LABELS = "set target_kind to 'labels', or correct the cell"
 
 
-def read_target(
+@dataclass(frozen=True, eq=False)
+class Head:
+    """Targets that learners are asked for together: columns of numbers, or one of labels.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the target's columns; empty without a target.
+    targets, label, labels
+        As in `AuditTable`.
+    remarks : tuple of str
+    """
+
+    names: tuple[str, ...]
+    targets: Float[np.ndarray, "n k"]
+    label: Int[np.ndarray, " n"] | None = None
+    labels: tuple[Hashable, ...] | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def read_targets(
     columns: Sequence[tuple[Column, Hashable]], used: Bool[np.ndarray, " n"], kind: str
-) -> tuple[
-    Float[np.ndarray, "n k"],
-    Int[np.ndarray, " n"] | None,
-    tuple[Hashable, ...] | None,
-    tuple[str, ...],
-]:
-    """Return targets, each row's label, the labels and remarks (see `AuditTable`).
+) -> list[Head]:
+    """Return all columns of numbers together, and each column of labels by itself.
 
     Parameters
     ----------
     columns : sequence of (column, name)
+        None if nothing is asked for: then targets are zeros.
     used : bool array, shape (n,)
         The rows of training and of the test splits, whose targets must vary.
     kind : str
@@ -51,21 +68,21 @@ def read_target(
     --------
     >>> from partwhole.audit.reading.columns import Texts
     >>> entries = Texts(np.array([0, 1, 0, 2]), ("no", "yes", "perhaps"))
-    >>> targets, label, labels, _ = read_target([(entries, "y")], np.ones(4, dtype=bool), "auto")
-    >>> labels, label.tolist(), targets[0].tolist()
+    >>> (head,) = read_targets([(entries, "y")], np.ones(4, dtype=bool), "auto")
+    >>> head.labels, head.label.tolist(), head.targets[0].tolist()
     (('no', 'perhaps', 'yes'), [0, 2, 0, 1], [1.0, -1.0, -1.0])
     """
+    if not columns:
+        return [Head((), np.zeros((len(used), 1)))]
     as_numbers = [_are_numbers(column, name, kind) for column, name in columns]
-    if all(as_numbers):
-        return _numbers(columns, used)
-    _, name = columns[as_numbers.index(False)]
-    require(
-        len(columns) == 1,
-        "labels are in one column, and several target columns contain numbers",
-        f"labels in {name!r}",
-        "name that column alone, or leave it out",
-    )
-    return _labels(*columns[0], used)
+    together = [pair for pair, is_number in zip(columns, as_numbers, strict=True) if is_number]
+    heads = [_numbers(together, used)] if together else []
+    heads += [
+        _labels(*pair, used)
+        for pair, is_number in zip(columns, as_numbers, strict=True)
+        if not is_number
+    ]
+    return heads
 
 
 def _are_numbers(column: Column, name: Hashable, kind: str) -> bool:
@@ -88,9 +105,7 @@ def _are_numbers(column: Column, name: Hashable, kind: str) -> bool:
     return bool(is_number)
 
 
-def _numbers(
-    columns: Sequence[tuple[Column, Hashable]], used: Bool[np.ndarray, " n"]
-) -> tuple[Float[np.ndarray, "n k"], None, None, tuple[str, ...]]:
+def _numbers(columns: Sequence[tuple[Column, Hashable]], used: Bool[np.ndarray, " n"]) -> Head:
     targets = np.column_stack(
         [numbers(column, name, "target", remedy=AS_LABELS) for column, name in columns]
     )
@@ -118,17 +133,10 @@ def _numbers(
         ]
     if np.abs(targets).max() > EXACT_INTEGERS:
         remarks.append("Targets above 2^53 are rounded to 16 digits.")
-    return targets, None, None, tuple(remarks)
+    return Head(tuple(map(str, names)), targets, remarks=tuple(remarks))
 
 
-def _labels(
-    column: Column, name: Hashable, used: Bool[np.ndarray, " n"]
-) -> tuple[
-    Float[np.ndarray, "n k"],
-    Int[np.ndarray, " n"] | None,
-    tuple[Hashable, ...] | None,
-    tuple[str, ...],
-]:
+def _labels(column: Column, name: Hashable, used: Bool[np.ndarray, " n"]) -> Head:
     label, labels = numbered(column, name)
     require(
         bool((label[used] != label[used][0]).any()),
@@ -140,10 +148,10 @@ def _labels(
         return _hashed(label, labels, name, used)
     remarks = (f"Target {name!r}: read as {len(labels)} labels, {listing(labels)}.",)
     if len(labels) == 2:
-        return 2.0 * label[:, None] - 1.0, label, labels, remarks
+        return Head((str(name),), 2.0 * label[:, None] - 1.0, label, labels, remarks)
     targets = np.full((len(label), len(labels)), -1.0)
     targets[np.arange(len(label)), label] = 1.0
-    return targets, label, labels, remarks
+    return Head((str(name),), targets, label, labels, remarks)
 
 
 def _hashed(
@@ -151,7 +159,7 @@ def _hashed(
     labels: Sequence[Hashable],
     name: Hashable,
     used: Bool[np.ndarray, " n"],
-) -> tuple[Float[np.ndarray, "n k"], None, None, tuple[str, ...]]:
+) -> Head:
     """Return a few numbers for each label, which depend on its text alone.
 
     The indicators of all labels are sums of conjunctions where these random projections of them
@@ -169,12 +177,8 @@ def _hashed(
         f"to {HASHED} numbers. Held-out combinations count as solvable where the indicator of "
         "every label is a sum of conjunctions, and predictions are of the numbers."
     )
-    return targets, None, None, (remark,)
-
-
-def no_target(n: int) -> Float[np.ndarray, "n 1"]:
-    """Return the targets of a table without any: zeros."""
-    return np.zeros((n, 1))
+    names = tuple(f"{name} {i + 1}" for i in range(HASHED))
+    return Head(names, targets, remarks=(remark,))
 
 
 def conflicts(

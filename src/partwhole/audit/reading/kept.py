@@ -1,0 +1,84 @@
+"""Which components of a table say something: those that vary, and that no other determines."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole.audit.reading.columns import quoted
+from partwhole.audit.reading.redundant import redundant
+from partwhole.audit.reading.several import require_two
+
+
+def independent(
+    coded: Int[np.ndarray, "n C"],
+    values: tuple[tuple[Hashable, ...], ...],
+    names: tuple[str, ...],
+    part: Int[np.ndarray, " n"],
+    remarks: list[str],
+) -> tuple[Int[np.ndarray, "n c"], tuple[tuple[Hashable, ...], ...], tuple[str, ...]]:
+    """Return the components without those that others determine; remarks name these."""
+    left_out = redundant(coded[part >= 0], [len(v) for v in values])
+    for redundant_one, determining in left_out.items():
+        remarks.append(
+            f"Component {names[redundant_one]} is left out: "
+            f"{' and '.join(names[c] for c in determining)} "
+            f"{'determines' if len(determining) == 1 else 'determine'} it in every row, so it adds "
+            "nothing to a combination."
+        )
+    kept = [c for c in range(len(names)) if c not in left_out]
+    return coded[:, kept], tuple(values[c] for c in kept), tuple(names[c] for c in kept)
+
+
+def trivial(
+    coded: Int[np.ndarray, "n C"],
+    values: tuple[tuple[Hashable, ...], ...],
+    names: tuple[str, ...],
+    part: Int[np.ndarray, " n"],
+    targets: Float[np.ndarray, "n k"],
+    label: Int[np.ndarray, " n"] | None,
+    asked: str,
+) -> list[str]:
+    """Return a remark if a single component gives what is asked for in every row."""
+    used = part >= 0
+    if label is None:
+        answer = np.unique(targets[used], axis=0, return_inverse=True)[1].reshape(-1)
+    else:
+        answer = label[used]
+    n_answers = int(answer.max()) + 1
+    # A component with a value for nearly every row gives anything.
+    for name, column, of in zip(names, coded[used].T, values, strict=True):
+        pairs = len(np.unique(column.astype(np.int64) * n_answers + answer))
+        if n_answers > 1 and pairs == len(np.unique(column)) <= len(column) / 2 and len(of) > 1:
+            return [
+                f"{name} alone gives {asked} in every row. A learner that receives it needs "
+                "nothing else; the audit is then of whether other components mislead."
+            ]
+    return []
+
+
+def varying(
+    coded: Int[np.ndarray, "n C"],
+    values: tuple[tuple[Hashable, ...], ...],
+    names: tuple[str, ...],
+    part: Int[np.ndarray, " n"],
+    named: Collection[str],
+    remarks: list[str],
+) -> tuple[Int[np.ndarray, "n c"], tuple[tuple[Hashable, ...], ...], tuple[str, ...]]:
+    """Return the components that vary; raise if one of those that the user named does not."""
+    used = coded[part >= 0]
+    varies = (used != used[0]).any(axis=0)
+    for c in np.flatnonzero(~varies):
+        require(
+            names[c] not in named,
+            "every component has at least two values",
+            f"only {quoted(str(values[c][used[0, c]]))} in {names[c]!r}",
+            "leave the column out",
+        )
+        remarks.append(f"Component {names[c]} is left out: it is the same in every row.")
+    kept = np.flatnonzero(varies).tolist()
+    require_two(len(kept))
+    return coded[:, kept], tuple(values[c] for c in kept), tuple(names[c] for c in kept)
