@@ -127,12 +127,12 @@ def test_nested_functions_are_pairs():
     assert applications("copy A1 , B1") is None
     assert applications("append A1") is None
     assert applications("A1 B1") is None
-    assert applications("remove_first A1 , copy prepend_syn B1 , C1") == [
+    assert applications("remove_first A1 , copy prepend_twin B1 , C1") == [
         ("remove_first", "first", "(string)", 0),
         ("remove_first", "second", "copy", 0),
-        ("copy", "only", "prepend_syn", 1),
-        ("prepend_syn", "first", "(string)", 2),
-        ("prepend_syn", "second", "(string)", 2),
+        ("copy", "only", "prepend_twin", 1),
+        ("prepend_twin", "first", "(string)", 2),
+        ("prepend_twin", "second", "(string)", 2),
     ]
 
 
@@ -325,15 +325,13 @@ def test_waterbirds_and_celeba_hold_nothing_out(tmp_path):
     for kind in ("txt", "csv"):
         made.celeba(tmp_path / kind, people, kind)
     splits = {split.name: split for split in find_splits(tmp_path)}
-    assert set(splits) == {"waterbirds", "celeba"}
+    assert set(splits) == {"waterbirds", "celeba (csv)", "celeba (txt)"}
     birds = splits["waterbirds"].audit()
-    assert "place alone gives 95 % in training, 50 % in test" in birds.headline
-    celeba = splits["celeba"].read()
+    assert "place alone gives 95 % in training (labels as in test), 50 % in test" in birds.headline
+    celeba = splits["celeba (txt)"].read()
     assert celeba.frame.value_counts().to_dict()[("blond", "male", "train")] == 4
     assert (celeba.frame["split"] == "test").sum() == 120
-    (tmp_path / "txt" / "list_attr_celeba.txt").unlink()
-    again = {split.name: split for split in find_splits(tmp_path)}["celeba"].read()
-    assert again.frame.equals(celeba.frame)
+    assert splits["celeba (csv)"].read().frame.equals(celeba.frame)
 
 
 BAD = {
@@ -414,3 +412,75 @@ def test_damaged_files_are_refused_in_a_sentence(tmp_path, name):
     with pytest.raises(InputError, match=message) as caught:
         only(tmp_path).read()
     assert len(re.findall("; ", str(caught.value))) == 2
+
+
+DAMAGED = {
+    "broken link": lambda d: (made.pcfg(d), (d / "test.src").unlink(),
+                              (d / "test.src").symlink_to(d / "nowhere")),
+    "deep": lambda d: (made.pcfg(d), (d / "test.src").write_text("copy " * 5000 + "A1")),
+    "deep json": lambda d: (made.cfq(d, PATTERNS, {"train": [0], "test": [1]}),
+                            (d / "dataset.json").write_text("[" * 200_000)),
+    "empty test": lambda d: (made.scan(d, "x", ["jump", "walk twice"], ["walk"]),
+                             (d / "tasks_test_x.txt").write_text("")),
+    "constant": lambda d: made.gscan(d, {part: [made.gscan_example(
+        "walk to a circle", "red", "circle", "n")] for part in ("train", "test")}),
+    "lists in lists": lambda d: made.cfq(d, PATTERNS, {"train": [[0, 1]], "test": [1]}),
+    "no numbers": lambda d: made.cfq(d, PATTERNS, {"train": [0.7], "test": [1.2]}),
+    "negative": lambda d: made.cfq(d, PATTERNS, {"train": [0], "test": [-1]}),
+    "pickle": lambda d: (made.pair_images(d / "cgqa", "older").write_bytes(
+        b"\x80\x02]q\x00(K\x01Nae.")),
+    "long pickle": lambda d: (made.pair_images(d / "cgqa", "older").write_bytes(
+        b"\x80\x04\x8e" + b"\xff" * 7 + b"\x7f" + b"x.")),
+    "huge": lambda d: made.celeba(d, [(10**30, 1, 0), (1, -1, 2)], "csv"),
+    "ragged": lambda d: (made.celeba(d, [(1, 1, 0), (1, -1, 2)], "csv"),
+                         (d / "list_attr_celeba.csv").write_text("a,b\n1,2,3\n1,2,3,4\n")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_no_file_breaks_a_reader(tmp_path, name):
+    DAMAGED[name](tmp_path)
+    with pytest.raises(InputError) as caught:
+        only(tmp_path).read()
+    assert len(re.findall("; ", str(caught.value))) == 2
+    assert "\n" not in str(caught.value)
+
+
+def test_splits_of_one_name_are_told_apart_by_their_folders(tmp_path):
+    for folder in ("a", "b"):
+        made.cogs(tmp_path / folder)
+        made.scan(tmp_path / folder / "SCAN", "simple", ["walk", "run twice"], ["run"])
+    assert [split.name for split in find_splits(tmp_path)] == [
+        "scan/simple (a/SCAN)", "scan/simple (b/SCAN)", "cogs (a)", "cogs (b)",
+    ]  # fmt: skip
+
+
+def test_links_are_followed_once(tmp_path):
+    made.cogs(tmp_path / "data" / "cogs")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "link").symlink_to(tmp_path / "data")
+    (tmp_path / "data" / "loop").symlink_to(tmp_path / "data")
+    assert [split.name for split in find_splits(tmp_path / "here")] == ["cogs"]
+
+
+def test_files_of_the_same_names_that_are_something_else_are_left_alone(tmp_path):
+    (tmp_path / "dataset.txt").write_text("hello\n")
+    (tmp_path / "train.src").write_text("Ein Satz .\n")
+    (tmp_path / "test.src").write_text("Ein anderer .\n")
+    (tmp_path / "train.tsv").write_text("a\tb\n")
+    (tmp_path / "gen.tsv").write_text("a\tb\n")
+    (tmp_path / "metadata.csv").write_text("a,b\n")
+    assert find_splits(tmp_path) == ()
+
+
+def test_a_folder_is_named_in_any_way(tmp_path, monkeypatch):
+    made.pair_lists(tmp_path / "UT_Zappos50K")
+    monkeypatch.chdir(tmp_path / "UT_Zappos50K")
+    assert only(".").name == "ut-zappos"
+
+
+def test_cogs_has_its_development_set(tmp_path):
+    made.cogs(tmp_path)
+    (tmp_path / "gen.tsv").rename(tmp_path / "dev.tsv")
+    made.cogs(tmp_path)
+    assert "dev" in set(only(tmp_path).read().frame["split"])

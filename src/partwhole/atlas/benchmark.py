@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from partwhole._checks import InputError, require
 from partwhole._door import door
 
 if TYPE_CHECKING:
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 
 # Columns of every table beside those of its components and targets.
 SPLIT, ITEM = "split", "item"
+TRAIN = "train"
+# What damaged files make Python's readers raise.
+DAMAGED = (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError,
+           RecursionError, MemoryError, EOFError)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +41,8 @@ class SplitTable:
         Components with several values in a cell.
     remarks : tuple of str, default ()
         How the files were read.
+    unit : str, default ""
+        What an item is, if not that of the benchmark.
     """
 
     frame: pd.DataFrame
@@ -42,6 +50,7 @@ class SplitTable:
     target: tuple[str, ...] = ()
     multi_hot: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    unit: str = ""
 
     def __repr__(self) -> str:
         """Name the columns and the size, not every row."""
@@ -51,6 +60,15 @@ class SplitTable:
 def varying(frame: pd.DataFrame, names: Iterable[str]) -> tuple[str, ...]:
     """Return the columns of these names that have several values."""
     return tuple(name for name in names if len(frame[name].to_frame().drop_duplicates()) > 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A split whose files were found: its name, the folder they lie in, and their reader."""
+
+    name: str
+    where: Path
+    read: Callable[[], SplitTable]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +87,9 @@ class Benchmark:
     files : str
         The files that are read, and their form.
     unit : str
-        What a test score counts: "image", "command", "sentence".
+        What the items of a test split are: "image", "command", "sentence".
     find : function
-        Maps files to a reader for each split that they hold, by the split's name.
+        Yields the splits among files.
     """
 
     name: str
@@ -80,7 +98,7 @@ class Benchmark:
     asks: str
     files: str
     unit: str
-    find: Callable[[Sequence[Path]], Mapping[str, Callable[[], SplitTable]]]
+    find: Callable[[Sequence[Path]], Iterator[Found]]
 
     def __repr__(self) -> str:
         """Name the benchmark."""
@@ -96,17 +114,49 @@ class PublishedSplit:
     name : str
         Such as "scan/addprim_jump".
     benchmark : Benchmark
-    read : function
+    reader : function
         Reads its files.
     """
 
     name: str
     benchmark: Benchmark
-    read: Callable[[], SplitTable]
+    reader: Callable[[], SplitTable]
 
     def __repr__(self) -> str:
         """Name the split."""
         return f"PublishedSplit({self.name})"
+
+    def read(self) -> SplitTable:
+        """Return the split as a table.
+
+        Returns
+        -------
+        SplitTable
+
+        Raises
+        ------
+        InputError
+            If a file is not as published.
+        """
+        rule = f"the files of {self.name} are as they were published"
+        remedy = "copy or unpack them again"
+        try:
+            table = self.reader()
+        except InputError:
+            raise
+        except DAMAGED as error:
+            words = " ".join(str(error).split())[:120]
+            raise InputError(f"{rule}; got {type(error).__name__} {words}; {remedy}") from error
+        rows = Counter(table.frame[SPLIT].tolist())
+        n_train = rows.pop(TRAIN, 0)
+        require(
+            n_train and rows and (len(table.components) > 1 or table.multi_hot),
+            rule,
+            f"{n_train:,} training rows, {sum(rows.values()):,} test rows and "
+            f"{len(table.components)} components that vary",
+            remedy,
+        )
+        return table
 
     def audit(self, table: SplitTable | None = None, **options: Any) -> AuditReport:
         """Return the audit of the split.
@@ -149,13 +199,13 @@ def find_splits(folder: str | Path) -> tuple[PublishedSplit, ...]:
     Parameters
     ----------
     folder : path
-        Files as their authors published them, unpacked; the forms are in `BENCHMARKS`. Only names
-        are looked at: nothing is read before a split is, and nothing is downloaded.
+        Files as their authors published them, unpacked; the forms are in `BENCHMARKS`. Looked at
+        are names, and the first line of files whose names say little; nothing is downloaded.
 
     Returns
     -------
     tuple of PublishedSplit
-        In the order of `BENCHMARKS`.
+        In the order of `BENCHMARKS`. Where several have one name, it ends with their folders.
 
     Raises
     ------
@@ -166,19 +216,25 @@ def find_splits(folder: str | Path) -> tuple[PublishedSplit, ...]:
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     for part, command in ("train", "walk twice"), ("test", "run twice"):
+    ...     for part, command in ("train", "walk twice"), ("test", "run once"):
     ...         file = Path(folder, f"tasks_{part}_simple.txt")
-    ...         _ = file.write_text(f"IN: {command} OUT: I_WALK I_WALK\\n")
+    ...         _ = file.write_text(f"IN: {command.replace(' once', '')} OUT: I_WALK\\n")
     ...     (split,) = find_splits(folder)
     ...     split.name, split.read().frame[["verb1", "rep1", "split"]].values.tolist()
-    ('scan/simple', [['walk', 'twice', 'train'], ['run', 'twice', 'test']])
+    ('scan/simple', [['walk', 'twice', 'train'], ['run', 'once', 'test']])
     """
     from partwhole.atlas.files import walk
     from partwhole.atlas.readers import BENCHMARKS
 
-    files = walk(Path(folder).expanduser().absolute())
-    return tuple(
-        PublishedSplit(name, benchmark, read)
-        for benchmark in BENCHMARKS
-        for name, read in benchmark.find(files).items()
-    )
+    root = Path(folder).expanduser().resolve()
+    files = walk(root)
+    splits = []
+    for benchmark in BENCHMARKS:
+        found = list(benchmark.find(files))
+        times = Counter(entry.name for entry in found)
+        for entry in found:
+            name = entry.name
+            if times[name] > 1:
+                name = f"{name} ({entry.where.relative_to(root).as_posix()})"
+            splits.append(PublishedSplit(name, benchmark, entry.read))
+    return tuple(splits)

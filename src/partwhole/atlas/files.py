@@ -27,9 +27,14 @@ def walk(folder: Path) -> tuple[Path, ...]:
         folder,
         "name a folder that exists",
     )
-    found = []
-    for parent, folders, names in os.walk(folder):
+    found, visited = [], set()
+    for parent, folders, names in os.walk(folder, followlinks=True):
         folders.sort()
+        real = os.path.realpath(parent)
+        if real in visited:  # a link to a folder above it, or to one that was seen
+            folders.clear()
+            continue
+        visited.add(real)
         found += [Path(parent, name) for name in sorted(names)]
     return tuple(found)
 
@@ -39,6 +44,15 @@ def named(files: Sequence[Path], *names: str) -> Iterator[Path]:
     for path in files:
         if any(path.match(name) for name in names):
             yield path
+
+
+def first_line(path: Path) -> str:
+    """Return the first line of a file, empty if it can't be read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.readline(PIECE).strip()
+    except OSError:
+        return ""
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,8 @@ class Atlas:
         pandas.DataFrame
             Names, counts of `Verdict`, and ``determined 1``, ``determined 2`` and
             ``determined 3``: the shares of held-out combinations that training determines if so
-            many components may interact.
+            many components may interact; missing where this was not decided, and where nothing is
+            held out.
         """
         import pandas as pd
 
@@ -69,8 +71,9 @@ class Atlas:
         rows = []
         for verdict in self.verdicts:
             row = {name: getattr(verdict, name) for name in names}
-            shares = verdict.determined if verdict.held_out else (None, None, None)
-            row |= {f"determined {order}": value for order, value in enumerate(shares, 1)}
+            for order in (1, 2, 3):
+                is_known = verdict.held_out and verdict.is_decided(order)
+                row[f"determined {order}"] = verdict.determined[order - 1] if is_known else None
             rows.append(row | {"supported at": verdict.supported_at})
         return pd.DataFrame(rows)
 
@@ -111,11 +114,12 @@ def write_atlas(
     from partwhole.audit.outputs.files import write_all
 
     target = Path(out)
+    parents = [place for place in (target, *target.absolute().parents) if place.exists()]
     require(
-        not target.exists() or target.is_dir(),
+        parents[0].is_dir(),
         "an atlas is written to a folder",
-        f"the file {target}",
-        "name another",
+        f"the file {parents[0]}",
+        "name another folder",
     )
     splits = find_splits(folder)
     known = ", ".join(benchmark.title for benchmark in BENCHMARKS)
@@ -125,13 +129,15 @@ def write_atlas(
         f"none in {folder}",
         "see their names with `partwhole atlas`",
     )
-    chosen = [split for split in splits if not only or split.name.startswith(tuple(only))]
+    names = [split.name for split in splits]
+    absent = [name for name in only if not any(n.startswith(name) for n in names)]
     require(
-        chosen,
-        f"the folder has {', '.join(split.name for split in splits)}",
-        f"only {', '.join(map(repr, only))}",
+        not absent,
+        f"the folder has {', '.join(names)}",
+        f"only {', '.join(map(repr, absent))}",
         "name one of them, or its beginning",
     )
+    chosen = [split for split in splits if not only or split.name.startswith(tuple(only))]
     target.mkdir(parents=True, exist_ok=True)
     made: list[Verdict] = []
     refused: list[tuple[str, str]] = []
@@ -139,6 +145,7 @@ def write_atlas(
     with bar("Auditing", len(chosen), shown=True) as advance:
         for split in chosen:
             advance(0, split.name)
+            files = {}
             try:
                 table = split.read()
                 report = split.audit(table, time_limit=time_limit)
@@ -146,17 +153,25 @@ def write_atlas(
                 refused.append((split.name, str(error)))
             else:
                 made += verdicts(split, table, report)
-                pages[split.name] = f"{split.name.replace('/', '-')}.html"
-                write_all({target / pages[split.name]: report.to_html()})
+                pages[split.name] = _page_name(split.name)
+                files = {target / pages[split.name]: report.to_html()}
+            # All together after each split, so that what is written is whole whenever it ends.
+            overview = _overview(made, pages, refused)
+            files |= {target / NUMBERS: to_json(ranked(made)), target / OVERVIEW: overview}
+            write_all(files)
             advance(1)
-    written = _with_stored(made)
-    write_all(
-        {
-            target / NUMBERS: to_json(ranked(made)),
-            target / OVERVIEW: _overview(written, pages, refused),
-        }
-    )
     return Atlas(tuple(ranked(made)), tuple(refused), target / OVERVIEW)
+
+
+def _page_name(name: str) -> str:
+    """Return the name of a split's page, in signs that need no quotes in a link.
+
+    Examples
+    --------
+    >>> _page_name("scan/length"), _page_name("gscan/my data (a/b)")
+    ('scan-length.html', 'gscan-my-data-a-b.html')
+    """
+    return f"{re.sub('[^A-Za-z0-9._]+', '-', name).strip('-.')}.html"
 
 
 def stored_atlas() -> Atlas:
@@ -164,15 +179,12 @@ def stored_atlas() -> Atlas:
     return Atlas(tuple(ranked(stored_verdicts())))
 
 
-def _with_stored(made: Sequence[Verdict]) -> list[Verdict]:
-    """Return the verdicts, and the stored ones of other splits."""
-    names = {verdict.split for verdict in made}
-    return [*made, *(verdict for verdict in stored_verdicts() if verdict.split not in names)]
-
-
 def _overview(
     made: Sequence[Verdict], pages: dict[str, str], refused: Sequence[tuple[str, str]]
 ) -> str:
+    """Return the overview of the verdicts, and of the stored ones of other splits."""
     from partwhole.atlas.overview import to_html
 
-    return to_html(made, BENCHMARKS, pages=pages, refused=dict(refused))
+    names = {*(verdict.split for verdict in made), *(name for name, _ in refused)}
+    stored = [verdict for verdict in stored_verdicts() if verdict.split not in names]
+    return to_html([*made, *stored], BENCHMARKS, pages=pages, refused=dict(refused))

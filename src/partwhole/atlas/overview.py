@@ -8,7 +8,7 @@ from pathlib import Path
 
 from partwhole import __version__
 from partwhole.atlas.benchmark import Benchmark
-from partwhole.atlas.text import at_pairs
+from partwhole.atlas.text import at_order, left_open
 from partwhole.atlas.verdict import FILES, Verdict, ranked
 from partwhole.audit.page.words import share
 from partwhole.audit.wording import count, percent, printable
@@ -20,7 +20,7 @@ CORRELATIONS = (0.3, 0.5, 0.7)
 LEVELS = (
     ("three", "also if three parts interact"),
     ("two", "also if pairs interact"),
-    ("one", "only if parts add up"),
+    ("one", "if parts add up"),
     ("undecided", "not decided"),
     ("open", "left open by training"),
 )
@@ -61,8 +61,8 @@ def to_html(
                 tag("li", tag("a", words, href=f"#{anchor}"))
                 for anchor, words in (
                     ("support", "Splits by the support of training"),
-                    ("shortcuts", "Shortcuts on offer"),
-                    ("scores", "What a comparison with published scores takes"),
+                    ("shortcuts", "Shortcuts"),
+                    ("scores", "Comparing with published scores"),
                     ("files", "Benchmarks and their files"),
                     ("origin", "Where the verdicts come from"),
                 )
@@ -70,10 +70,8 @@ def to_html(
         ),
         main=join(
             _section("support", "Splits by the support of training", _support(with_new, pages)),
-            _section(
-                "shortcuts", "Shortcuts on offer", _shortcuts(order), _without(without, pages)
-            ),
-            _section("scores", "What a comparison with published scores takes", _scores(with_new)),
+            _section("shortcuts", "Shortcuts", _shortcuts(order), _without(without, pages)),
+            _section("scores", "Comparing with published scores", _scores(with_new)),
             _section("files", "Benchmarks and their files", _files(benchmarks), _refused(refused)),
             _section("origin", "Where the verdicts come from", _origin(order)),
         ),
@@ -104,15 +102,15 @@ def _answer(made: Sequence[Verdict]) -> Html:
             "p",
             f"In {sums} of {count(len(made), 'test split')} training determines every held-out "
             f"combination if parts add up, in {pairs} also if pairs of parts interact. "
-            f"In {lacking} the test asks for values that training does not have at all.",
+            f"In {lacking} the test has values that training never has in that component.",
             class_="answer",
         ),
         tag(
             "p",
             "A held-out combination is determined if all learners of a kind that fit training give "
             "the same answer to it: learners whose outputs add up the parts, or those in which "
-            "pairs of parts interact. No training run is needed to know it. A network that learns "
-            "its features may do better; where training leaves an answer open, it has to guess.",
+            "pairs of parts interact. This is computed, not measured: nothing is trained. A "
+            "network that learns its own features is of no such kind, and may do better or worse.",
             class_="lead",
         ),
     )
@@ -121,22 +119,24 @@ def _answer(made: Sequence[Verdict]) -> Html:
 def _support(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
     rows = []
     for i, verdict in enumerate(made, 1):
-        sums, pairs, _ = verdict.determined
         rows.append(
             (
                 join(f"{i}. ", _name(verdict, pages)),
                 _bar(verdict),
-                share(sums),
-                at_pairs(verdict, share(pairs)),
-                f"{share(verdict.open / verdict.items)} of {count(verdict.items, verdict.unit)}",
+                at_order(verdict, 1, share),
+                at_order(verdict, 2, share),
+                left_open(verdict, share),
                 _right(verdict),
             )
         )
     return join(
         tag(
             "p",
-            "First those in which training determines the least. Bars divide the held-out "
-            "combinations by what training determines:",
+            "First the splits in which training determines least; what was not decided in the time "
+            "counts as not determined. The verdict depends on the components: a learner for which "
+            "a word is the same at all places is another one. Splits of few components and of "
+            "many are not equally hard. Each bar is all held-out combinations, by what training "
+            "determines:",
         ),
         tag(
             "ul",
@@ -150,7 +150,7 @@ def _support(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
                 "If parts add up",
                 "If pairs interact",
                 "Test left open",
-                "All are right",
+                "Answers are right",
             ),
             rows,
             caption="Held-out combinations, and the part of the test that even a sum of parts "
@@ -159,10 +159,10 @@ def _support(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
         ),
         tag(
             "p",
-            "The test is counted in what a published score counts: commands, sentences, images. "
-            "One is left open if training leaves one of its combinations open. The last column "
-            "says of the splits without open ones at which order what training determines is also "
-            "the right answer, since targets are such sums.",
+            "An item of the test is left open if training leaves one of its combinations open, "
+            "even if parts add up. The last column is for splits of which nothing is left open: it "
+            "says for which learners all determined answers are the right ones. It is blank where "
+            "the target is a component, and where there is none.",
             class_="quiet",
         ),
     )
@@ -170,13 +170,18 @@ def _support(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
 
 def _right(verdict: Verdict) -> str:
     """Say at which order all answers are determined and right."""
-    if not verdict.target or verdict.determined[0] < 1.0:
+    # A component that is the target is a sum of parts by itself.
+    if not set(verdict.target) - set(verdict.components) or verdict.determined[0] < 1.0:
         return "–"
     order = verdict.supported_at
     if order is not None:
         return {1: "if parts add up", 2: "if pairs interact"}.get(order, f"if {order} interact")
-    is_open = any(step.solvable is None or step.undecided for step in verdict.steps)
-    return "not decided" if is_open else "at no order"
+    last = verdict.steps[-1]
+    whole = [step for step in verdict.steps if step.determined == verdict.held_out]
+    is_wrong = all(step.solvable is False for step in whole)
+    # At higher orders less is determined, so that none of them determines all.
+    ends = not last.undecided and last.determined < verdict.held_out
+    return "at no order" if is_wrong and ends else "not decided"
 
 
 def _name(verdict: Verdict, pages: Mapping[str, str]) -> Html:
@@ -238,9 +243,9 @@ def _without(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html | None:
     )
     return tag(
         "p",
-        "Nothing is held out, so that only a shortcut can mislead, in ",
+        "Nothing is held out in ",
         names,
-        ".",
+        ": training has every combination of the test.",
     )
 
 
@@ -288,7 +293,7 @@ def _scores(made: Sequence[Verdict]) -> Html:
                 "li",
                 "Better than scores: the answers to every test item. Then determined and open "
                 "items of one split are compared with each other, at the same training: with 100 "
-                "items of each kind a difference of 20 points in accuracy is found with a "
+                "independent items of each kind a difference between 50 % and 70 % is found with a "
                 "probability of about 80 %.",
             ),
             tag(

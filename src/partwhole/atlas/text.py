@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from textwrap import fill
 
 from partwhole.atlas.benchmark import Benchmark
@@ -34,24 +34,24 @@ def ranking(made: Sequence[Verdict]) -> str:
         if not verdict.held_out:
             lines.append(f"{name:44}  nothing is held out")
             continue
-        sums, pairs, _ = verdict.determined
-        lines.append(
-            f"{name:44}  {percent(sums):>12}  {at_pairs(verdict, percent(pairs)):>14}  "
-            f"{percent(verdict.open / verdict.items)} of {count(verdict.items, verdict.unit)}"
-        )
+        sums, pairs = (at_order(verdict, order, percent) for order in (1, 2))
+        lines.append(f"{name:44}  {sums:>12}  {pairs:>14}  {left_open(verdict, percent)}")
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def at_pairs(verdict: Verdict, pairs: str) -> str:
-    """Return the share that training determines if pairs interact, as far as it was decided."""
-    step = next((step for step in verdict.steps if step.order == 2), None)
-    if step is not None and not step.undecided:
-        return pairs
-    if step is not None and step.determined:
-        return f"at least {pairs}"
-    # Above the orders of the components nothing is determined.
-    is_known = len(verdict.components) == 2 or verdict.determined[0] == 0.0
-    return "0 %" if is_known else "not decided"
+def at_order(verdict: Verdict, order: int, share: Callable[[float], str]) -> str:
+    """Return the share of held-out combinations determined at an order, as far as decided."""
+    value = verdict.determined[order - 1]
+    if verdict.is_decided(order):
+        return share(value)
+    return f"at least {share(value)}" if value else "not decided"
+
+
+def left_open(verdict: Verdict, share: Callable[[float], str]) -> str:
+    """Return the share of the test that training leaves open, as far as decided."""
+    value = verdict.open / verdict.items
+    known = f"{'at least ' if verdict.undecided else ''}{share(value)}"
+    return f"{known} of {count(verdict.items, verdict.unit)}"
 
 
 def files_of(benchmarks: Sequence[Benchmark]) -> str:

@@ -16,14 +16,13 @@ from jaxtyping import Int
 from partwhole import __version__
 from partwhole._door import door
 from partwhole.atlas.benchmark import ITEM, SPLIT, PublishedSplit, SplitTable
-from partwhole.audit.wording import alone, number, percent
+from partwhole.audit.wording import alone_predicts
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from partwhole.audit import AuditReport
-    from partwhole.audit.case import Case
-    from partwhole.audit.evidence import Evidence, Shortcut
+    from partwhole.audit.evidence import Evidence
 
 STORED = Path(__file__).with_name("stored.json")
 # The state of a test row, in the order in which the worst one decides for its item.
@@ -83,6 +82,8 @@ class Verdict:
         Fingerprint of the rows, in any order.
     origin : str
         Where the rows come from.
+    is_spread : bool
+        Whether a column became a component for each of its values.
     version, date : str
         Of partwhole, and of the computation.
     """
@@ -106,6 +107,7 @@ class Verdict:
     seconds: float
     table: str
     origin: str = FILES
+    is_spread: bool = False
     version: str = __version__
     date: str = ""
 
@@ -114,10 +116,21 @@ class Verdict:
         """Return the shares of held-out combinations that training determines at orders 1, 2 and 3.
 
         What is determined at an order is so at lower ones, and nothing is if all components may
-        interact. Combinations for which an order was not decided do not count.
+        interact. Combinations for which an order was not decided do not count; see `is_decided`.
         """
         by_order = {step.order: step.determined / self.held_out for step in self.steps}
         return by_order.get(1, 0.0), by_order.get(2, 0.0), by_order.get(3, 0.0)
+
+    def is_decided(self, order: int) -> bool:
+        """Return whether it is known of every held-out combination if an order determines it."""
+        step = next((step for step in self.steps if step.order == order), None)
+        if step is not None:
+            return not step.undecided
+        # Nothing is determined if all components interact, or if nothing is at a lower order.
+        is_whole = not self.is_spread and order >= len(self.components)
+        return is_whole or any(
+            step.order < order and not step.determined + step.undecided for step in self.steps
+        )
 
     @property
     def supported_at(self) -> int | None:
@@ -168,7 +181,7 @@ def verdicts(
                 evidence.case.name,
                 split.benchmark.title,
                 split.benchmark.source,
-                split.benchmark.unit,
+                table.unit or split.benchmark.unit,
                 report.table.names if not table.multi_hot else table.components,
                 table.target,
                 train_rows,
@@ -179,28 +192,15 @@ def verdicts(
                 int(has_unseen.sum()),
                 len(evidence.case.held_out),
                 steps,
-                tuple(_in_words(evidence.case, item) for item in misleading[:MOST_SHORTCUTS]),
+                tuple(alone_predicts(evidence.case, item) for item in misleading[:MOST_SHORTCUTS]),
                 round(report.seconds, 1),
                 rows,
                 origin,
+                bool(table.multi_hot),
                 date=date.today().isoformat(),
             )
         )
     return tuple(made)
-
-
-def _in_words(case: Case, shortcut: Shortcut) -> str:
-    name = alone(case, shortcut)
-    if case.has_labels:
-        return (
-            f"{name} alone gives {percent(shortcut.train)} in training and "
-            f"{percent(shortcut.test)} in test, where the commonest label has "
-            f"{percent(shortcut.guess)}"
-        )
-    return (
-        f"{name} alone explains {percent(shortcut.train)} of the variance in training; in test "
-        f"targets change {number(shortcut.test)} times as much with it"
-    )
 
 
 def _items(
@@ -234,19 +234,22 @@ def _items(
 def fingerprint(frame: pd.DataFrame) -> str:
     """Return the number of rows of a table, and a digest that does not depend on their order.
 
-    The digest is the first half of SHA-256 of the sorted lines of the table as CSV.
+    The digest is the first half of SHA-256 of the header and the sorted lines of the table as CSV,
+    without the numbers of items.
 
     Examples
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": ["x", "y"], "split": ["train", "test"]})
     >>> fingerprint(frame)
-    '2-7b09aca0f07315ae23eb627e9728cd7e'
+    '2-55e038fe59eec5955be0a17045f7c187'
     >>> fingerprint(frame) == fingerprint(frame[::-1]) != fingerprint(frame[:1])
     True
     """
-    lines = sorted(frame.to_csv(index=False, header=False, lineterminator="\n").splitlines())
-    return f"{len(frame)}-{sha256(chr(10).join(lines).encode()).hexdigest()[:32]}"
+    names = [name for name in frame.columns if name != ITEM]
+    header, *lines = frame[names].to_csv(index=False, lineterminator="\n").splitlines()
+    text = "\n".join([header, *sorted(lines)])
+    return f"{len(frame)}-{sha256(text.encode()).hexdigest()[:32]}"
 
 
 def stored_verdicts() -> tuple[Verdict, ...]:

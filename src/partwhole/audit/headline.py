@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from partwhole.audit.case import Case
+import numpy as np
+
+from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import Evidence, Rung
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import Finding
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 # Values that say nothing without the name of their component.
 ANSWERS = ("yes", "no", "true", "false")
+# Largest difference of a label's shares in training and test that goes without saying.
+MOST_SHIFT = 0.05
 # Errors that may be those of values and labels that training lacks.
 OF_UNSEEN = ("unseen-value", "unseen-label", "not-determined", "not-solvable")
 
@@ -238,6 +242,19 @@ def _misled(report: AuditReport) -> Iterator[str]:
         yield f"Shortcut: {finding.subject}"
         return
     yield (
-        f"Shortcut: {finding.subject} alone gives {percent(shortcut.train)} in training, "
-        f"{percent(shortcut.test)} in {printable(item.case.name)}"
+        f"Shortcut: {finding.subject} alone gives {percent(shortcut.train)} in training"
+        f"{_as_in_test(item.case)}, {percent(shortcut.test)} in {printable(item.case.name)}"
     )
+
+
+def _as_in_test(case: Case) -> str:
+    """Say that labels of training are weighted to their shares in test, where this matters."""
+    table, label = case.table, case.table.label
+    if label is None:
+        return ""
+    shares = []
+    for part in (TRAIN, case.split):
+        rows = table.split == part
+        counts = np.bincount(label[rows], table.weights[rows], minlength=len(table.labels or ()))
+        shares.append(counts / counts.sum())
+    return " (labels as in test)" if np.abs(shares[0] - shares[1]).max() > MOST_SHIFT else ""

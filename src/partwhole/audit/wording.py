@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -101,8 +101,53 @@ def tuple_of(case: Case, values: Iterable[int | np.integer]) -> str:
     -------
     str
     """
-    names = zip(case.table.values, values, strict=True)
-    return f"({', '.join(printable(of[int(i)]) for of, i in names)})"
+    return f"({', '.join(values_in_words(case.table.names, case.table.values, values))})"
+
+
+def values_in_words(
+    names: Sequence[str],
+    values: Sequence[Sequence[Hashable]],
+    combination: Iterable[int | np.integer],
+    longest: int = LONGEST,
+) -> list[str]:
+    """Return the values of a combination; those of a spread column only where they occur.
+
+    Examples
+    --------
+    >>> names = ("shape", "marks: dot", "marks: bar")
+    >>> values = (("disc", "star"), ("no dot", "dot"), ("no bar", "bar"))
+    >>> values_in_words(names, values, (1, 1, 0)), values_in_words(names, values, (0, 0, 0))
+    (['star', 'dot'], ['disc'])
+    """
+    words, absent = [], 0
+    for name, of, i in zip(names, values, combination, strict=True):
+        value = of[int(i)]
+        if str(value).startswith("no ") and _is_of_spread(name, value):
+            absent += 1
+        else:
+            words.append(printable(value, longest))
+    return words or [f"none of {absent:,} values"]
+
+
+def value_in_words(name: str, value: Hashable, longest: int = LONGEST) -> str:
+    """Return a value with its component, such as ``shape = circle``.
+
+    Examples
+    --------
+    >>> value_in_words("shape", "circle"), value_in_words("marks: dot", "no dot")
+    ('shape = circle', 'marks: no dot')
+    """
+    if _is_of_spread(name, value):
+        column = name.rpartition(": ")[0]
+        return f"{printable(column, longest)}: {printable(value, longest)}"
+    return f"{printable(name, longest)} = {printable(value, longest)}"
+
+
+def _is_of_spread(name: str, value: Hashable) -> bool:
+    """Return whether a component is a value of a column with several values (see `spread`)."""
+    _, sign, text = name.rpartition(": ")
+    word = str(value)
+    return bool(sign) and (word in (text, f"no {text}") or word.partition(" x ")[2] == text)
 
 
 def conjunction(case: Case, components: Iterable[int], values: Iterable[int]) -> str:
@@ -119,7 +164,7 @@ def conjunction(case: Case, components: Iterable[int], values: Iterable[int]) ->
     """
     table = case.table
     return ", ".join(
-        f"{printable(table.names[c])} = {printable(table.values[c][v])}"
+        value_in_words(table.names[c], table.values[c][v])
         for c, v in zip(components, values, strict=True)
     )
 

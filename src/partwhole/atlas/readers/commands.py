@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from partwhole._checks import require
-from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitTable, varying
+from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable, varying
 from partwhole.atlas.files import lines, named
 
 VERBS = ("walk", "look", "run", "jump", "turn")
@@ -85,15 +85,13 @@ def _read(train: Path, test: Path) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path]) -> dict[str, Callable[[], SplitTable]]:
+def _find(files: Sequence[Path]) -> Iterator[Found]:
     there = set(files)
-    splits = {}
     for train in named(files, "tasks_train_*.txt"):
         test = train.with_name(train.name.replace("tasks_train_", "tasks_test_", 1))
         if test in there:
             name = train.stem.removeprefix("tasks_train_")
-            splits[f"scan/{name}"] = partial(_read, train, test)
-    return splits
+            yield Found(f"scan/{name}", train.parent, partial(_read, train, test))
 
 
 SCAN = Benchmark(

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from partwhole._checks import require
-from partwhole.atlas.benchmark import ITEM, SPLIT, Benchmark, SplitTable
-from partwhole.atlas.files import lines, named
+from partwhole.atlas.benchmark import ITEM, SPLIT, Benchmark, Found, SplitTable
+from partwhole.atlas.files import first_line, lines, named
 
 UNARY = ("copy", "reverse", "shift", "echo", "swap", "swap_first_last", "repeat")
 BINARY = ("append", "prepend", "remove_first", "remove_second")
 COMPONENTS = ("outer", "argument", "inner", "depth")
 STRING = "(string)"
+_LETTER = re.compile(r"[A-Z]\d*")
 # A synonym, in the tests of substitution, has the name of its function with this ending.
-SYNONYM = "_syn"
+SYNONYM = "_twin"
 
 
 def arity(word: str) -> int:
@@ -49,9 +51,10 @@ def applications(source: str) -> list[tuple[str, str, str, int]] | None:
             return -1
         n = arity(words[i])
         if n == 0:
-            while i < len(words) and words[i] != "," and not arity(words[i]):
+            start = i
+            while i < len(words) and _LETTER.fullmatch(words[i]):
                 i += 1
-            return i
+            return i if i > start else -1
         outer, i = words[i], i + 1
         for place in ("only",) if n == 1 else ("first", "second"):
             if place == "second":
@@ -87,22 +90,20 @@ def _read(train: Path, tests: Sequence[Path]) -> SplitTable:
         pd.DataFrame(rows, columns=[*COMPONENTS, ITEM, SPLIT]),
         COMPONENTS,
         remarks=(
-            "a row is a function within another; a line is determined if all of its rows are",
+            "a row is a function within another; a sequence is determined if all of its rows are",
         ),
     )
 
 
-def _find(files: Sequence[Path]) -> dict[str, Callable[[], SplitTable]]:
-    splits = {}
+def _find(files: Sequence[Path]) -> Iterator[Found]:
     for train in named(files, "train.src"):
         tests = [
             path
             for path in named(files, "test.src", "test_twin.src")
             if path.parent == train.parent
         ]
-        if tests:
-            splits[f"pcfg/{train.parent.name}"] = partial(_read, train, tests)
-    return splits
+        if tests and arity(first_line(train).split(" ")[0]):
+            yield Found(f"pcfg/{train.parent.name}", train.parent, partial(_read, train, tests))
 
 
 PCFG = Benchmark(
@@ -111,6 +112,6 @@ PCFG = Benchmark(
     "Hupkes, Dankers, Mul and Bruni, Journal of Artificial Intelligence Research 2020",
     "Pairs of nested functions, or depths of nesting, that training does not show.",
     "train.src and test.src in a folder named after the split: functions before their arguments",
-    "line",
+    "sequence",
     _find,
 )

@@ -1,12 +1,12 @@
 """dSprites, Shapes3D and MPI3D: every combination of a few factors, held out by rules or lists.
 
-Rules are those of the published splits of Montero, Bowers, Costa, Ludwig and Malhotra (NeurIPS
-2022); lists are the label files of Schott and others (ICLR 2022).
+Rules are those of the published splits of Montero and others (ICLR 2021, NeurIPS 2022); lists are
+the label files of Schott and others (ICLR 2022).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from jaxtyping import Int
 
 from partwhole._checks import InputError, require
 from partwhole._reading import UnreadableError, read_npz
-from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitTable, varying
+from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable, varying
 from partwhole.atlas.files import named
 
 # Unpacked labels of a list, in bytes.
@@ -111,17 +111,17 @@ def _find(
     rules: Sequence[Rule],
     data: tuple[str, ...],
     prefix: str,
-) -> dict[str, Callable[[], SplitTable]]:
-    splits: dict[str, Callable[[], SplitTable]] = {}
-    if any(named(files, *data)):
-        splits |= by_rule(benchmark, sizes, rules)
+) -> Iterator[Found]:
+    for path in sorted({path.parent for path in named(files, *data)}):
+        for name, read in by_rule(benchmark, sizes, rules).items():
+            yield Found(name, path, read)
     there = set(files)
     for train in named(files, f"{prefix}_*_train_labels.npz"):
         test = train.with_name(train.name.replace("_train_labels", "_test_labels"))
         if test in there:
             variant = train.name.removeprefix(f"{prefix}_").removesuffix("_train_labels.npz")
-            splits[f"{benchmark}/{variant}"] = partial(_of_lists, train, test, sizes)
-    return splits
+            read = partial(_of_lists, train, test, sizes)
+            yield Found(f"{benchmark}/{variant}", train.parent, read)
 
 
 def by_rule(
@@ -213,8 +213,8 @@ def _benchmark(
     return Benchmark(
         name,
         title,
-        f"{source}; rules of Montero and others, NeurIPS 2022; lists of Schott and others, "
-        "ICLR 2022",
+        f"{source}; rules of Montero and others, ICLR 2021 and NeurIPS 2022; lists of Schott and "
+        "others, ICLR 2022",
         "Values of one factor that training shows only with other values of another.",
         f"{' or '.join(data)} for the rules, of which only the name counts; lists as "
         f"{prefix}_NAME_train_labels.npz and {prefix}_NAME_test_labels.npz",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ import pandas as pd
 
 from partwhole._checks import require
 from partwhole._progress import bar
-from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitTable, varying
-from partwhole.atlas.files import json_items, named
+from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable, varying
+from partwhole.atlas.files import first_line, json_items, named
 
 COMPONENTS = (
     "verb", "adverb", "size word", "colour word", "shape", "colour", "size", "direction",
@@ -68,10 +68,11 @@ def _read(path: Path) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path]) -> dict[str, Callable[[], SplitTable]]:
-    return {
-        f"gscan/{path.parent.name}": partial(_read, path) for path in named(files, "dataset.txt")
-    }
+def _find(files: Sequence[Path]) -> Iterator[Found]:
+    for path in named(files, "dataset.txt"):
+        # On one line, or on many.
+        if first_line(path).startswith("{"):
+            yield Found(f"gscan/{path.parent.name}", path.parent, partial(_read, path))
 
 
 GSCAN = Benchmark(

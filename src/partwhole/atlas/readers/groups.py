@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from partwhole._checks import InputError, require
-from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitTable
-from partwhole.atlas.files import lines, named
+from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable
+from partwhole.atlas.files import first_line, lines, named
 
 PARTS = {"0": "train", "1": "val", "2": "test"}
 BIRDS, PLACES = {"0": "landbird", "1": "waterbird"}, {"0": "land", "1": "water"}
@@ -30,8 +30,8 @@ def _waterbirds(path: Path) -> SplitTable:
                 SPLIT: table["split"].map(PARTS.get),
             }
         )
-    except (ValueError, KeyError) as error:
-        raise InputError(f"{rule}; got {error}; use the published file") from None
+    except (ValueError, KeyError):
+        raise InputError(f"{rule}; got others; use the published file") from None
     require(not frame.isna().to_numpy().any(), rule, "other entries", "use the published file")
     return SplitTable(frame, ("bird", "place"), ("bird",), remarks=("asked is the bird",))
 
@@ -43,8 +43,8 @@ def _celeba(attributes: Path, partition: Path) -> SplitTable:
         values, parts = _by_image(attributes), _by_image(partition)
         wanted = values[[LABEL, ATTRIBUTE]].astype(int)
         part = parts.iloc[:, 0].reindex(wanted.index).map(PARTS.get)
-    except (ValueError, KeyError, IndexError) as error:
-        raise InputError(f"{rule}; got {error}; {remedy}") from None
+    except (ValueError, KeyError, IndexError, OverflowError):
+        raise InputError(f"{rule}; got others; {remedy}") from None
     valid = wanted.isin([-1, 0, 1]).to_numpy().all() and not part.isna().any()
     require(valid, rule, "other entries", remedy)
     frame = pd.DataFrame(
@@ -71,23 +71,21 @@ def _by_image(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _find_waterbirds(files: Sequence[Path]) -> dict[str, Callable[[], SplitTable]]:
-    splits = {}
+def _find_waterbirds(files: Sequence[Path]) -> Iterator[Found]:
     for path in named(files, "metadata.csv"):
-        with path.open(encoding="utf-8", errors="replace") as file:
-            header = file.readline().strip().split(",")
-        if set(COLUMNS) <= set(header):
-            name = "waterbirds" if not splits else f"waterbirds/{path.parent.name}"
-            splits[name] = partial(_waterbirds, path)
-    return splits
+        if set(COLUMNS) <= set(first_line(path).replace('"', "").split(",")):
+            yield Found("waterbirds", path.parent, partial(_waterbirds, path))
 
 
-def _find_celeba(files: Sequence[Path]) -> dict[str, Callable[[], SplitTable]]:
-    for ending in ("txt", "csv"):
-        for attributes in named(files, f"list_attr_celeba.{ending}"):
-            for partition in named(files, "list_eval_partition.txt", "list_eval_partition.csv"):
-                return {"celeba": partial(_celeba, attributes, partition)}
-    return {}
+def _find_celeba(files: Sequence[Path]) -> Iterator[Found]:
+    attributes = {path.parent: path for path in named(files, "list_attr_celeba.*")}
+    partitions = {path.parent: path for path in named(files, "list_eval_partition.*")}
+    if len(attributes) == len(partitions) == 1:  # they may lie in folders of their own
+        (path,), (partition,) = attributes.values(), partitions.values()
+        yield Found("celeba", path.parent, partial(_celeba, path, partition))
+        return
+    for folder in sorted({*attributes} & {*partitions}):
+        yield Found("celeba", folder, partial(_celeba, attributes[folder], partitions[folder]))
 
 
 WATERBIRDS = Benchmark(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from partwhole._checks import InputError, require
-from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitTable
+from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable
 from partwhole.atlas.files import lines, named, read_pickle
 
 PARTS = ("train", "val", "test")
@@ -56,26 +56,23 @@ def _read(pairs: Path | None, images: Path | None) -> SplitTable:
     frame = pd.DataFrame(rows, columns=[*COMPONENTS, SPLIT])
     unit = "an image" if images else f"a pair, since there is no {METADATA}"
     return SplitTable(
-        frame, COMPONENTS, ("attribute",), remarks=(f"a row is {unit}", "asked is the attribute")
+        frame,
+        COMPONENTS,
+        ("attribute",),
+        remarks=(f"a row is {unit}", "asked is the attribute"),
+        unit="" if images else "pair",
     )
 
 
-def _find(
-    files: Sequence[Path], benchmark: str, folders: tuple[str, ...]
-) -> dict[str, Callable[[], SplitTable]]:
-    """Return the readers of the datasets in folders of these names."""
+def _find(files: Sequence[Path], benchmark: str, folders: tuple[str, ...]) -> Iterator[Found]:
+    """Yield the datasets in folders of these names, whatever their case and signs."""
     pairs = {path.parent.parent: path.parent for path in named(files, f"{FOLDER}/train_pairs.txt")}
     images = {path.parent: path for path in named(files, METADATA)}
-    found = [folder for folder in sorted({*pairs, *images}) if folder.name.casefold() in folders]
-    names = (
-        [benchmark]
-        if len(found) == 1
-        else [f"{benchmark}/{folder.parent.name}" for folder in found]
-    )
-    return {
-        name: partial(_read, pairs.get(folder), images.get(folder))
-        for name, folder in zip(names, found, strict=True)
-    }
+    for folder in sorted({*pairs, *images}):
+        plain = folder.name.casefold().replace("-", "").replace("_", "")
+        if plain in folders:
+            read = partial(_read, pairs.get(folder), images.get(folder))
+            yield Found(benchmark, folder, read)
 
 
 def _benchmark(name: str, title: str, source: str, folders: tuple[str, ...]) -> Benchmark:
@@ -85,7 +82,7 @@ def _benchmark(name: str, title: str, source: str, folders: tuple[str, ...]) -> 
         source,
         "Pairs of an attribute and an object that training does not show.",
         f"{METADATA}, or {FOLDER}/train_pairs.txt with val_pairs.txt and test_pairs.txt, in a "
-        f"folder {' or '.join(folders)}",
+        f"folder {' or '.join(folders)}, in any case, with or without hyphens",
         "image",
         partial(_find, benchmark=name, folders=folders),
     )
@@ -95,17 +92,17 @@ MIT_STATES = _benchmark(
     "mit-states",
     "MIT-States",
     "Isola, Lim and Adelson, CVPR 2015; split of Purushwalkam and others, ICCV 2019",
-    ("mit-states", "mit_states", "mitstates"),
+    ("mitstates",),
 )
 UT_ZAPPOS = _benchmark(
     "ut-zappos",
     "UT-Zappos",
     "Yu and Grauman, CVPR 2014; split of Purushwalkam and others, ICCV 2019",
-    ("ut-zap50k", "ut-zappos", "utzappos"),
+    ("utzap50k", "utzappos", "utzappos50k"),
 )
 C_GQA = _benchmark(
     "c-gqa",
     "C-GQA",
     "Naeem, Xian, Tombari and Akata, CVPR 2021",
-    ("cgqa", "c-gqa"),
+    ("cgqa",),
 )

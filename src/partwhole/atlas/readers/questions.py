@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pandas as pd
 
 from partwhole._checks import require
 from partwhole._progress import bar
-from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitTable
+from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable
 from partwhole.atlas.files import json_items, named
 
 # An audit spreads a column over at most so many values; the rarest words share one.
@@ -38,18 +38,19 @@ def words_of(question: str) -> tuple[str, ...]:
 
 
 def _read(dataset: Path, split: Path) -> SplitTable:
+    rule = "a split of CFQ has lists of row numbers, trainIdxs and testIdxs"
     try:
-        rows = json.loads(split.read_text("utf-8"))
+        lists = json.loads(split.read_text("utf-8"))
         parts = {
-            name: np.asarray(rows[f"{name}Idxs"], dtype=np.int64)
-            for name in ("train", "dev", "test")
-            if rows.get(f"{name}Idxs")
+            name: np.asarray(lists.get(f"{name}Idxs", [])) for name in ("train", "dev", "test")
         }
-    except (ValueError, AttributeError, TypeError, KeyError, OverflowError):
+    except (ValueError, AttributeError):
         parts = {}
+    parts = {name: rows for name, rows in parts.items() if rows.size}
+    are_numbers = all(rows.ndim == 1 and rows.dtype.kind == "i" for rows in parts.values())
     require(
-        "train" in parts and len(parts) > 1,
-        "a split of CFQ has lists of row numbers, trainIdxs and testIdxs",
+        "train" in parts and len(parts) > 1 and are_numbers,
+        rule,
         f"others in {split.name}",
         "use the published file",
     )
@@ -65,14 +66,15 @@ def _read(dataset: Path, split: Path) -> SplitTable:
             )
             questions.append(words_of(str(pattern)))
             advance(1)
-    largest = max(int(rows.max(initial=0)) for rows in parts.values())
+    named_rows = np.concatenate([*parts.values()])
+    odd = named_rows[(named_rows < 0) | (named_rows >= len(questions))]
     require(
-        largest < len(questions) and min(int(rows.min(initial=0)) for rows in parts.values()) >= 0,
+        not odd.size,
         f"row numbers of {split.name} are those of {dataset.name}",
-        f"{largest:,} of {len(questions):,} entries",
+        f"{int(odd[0]) if odd.size else 0:,} of {len(questions):,} entries",
         "use files of one release",
     )
-    counts = Counter(word for i in np.concatenate([*parts.values()]) for word in questions[i])
+    counts = Counter(word for i in named_rows for word in questions[i])
     most = MOST_WORDS if len(counts) <= MOST_WORDS else MOST_WORDS - 1
     kept = {word for word, _ in counts.most_common(most)}
     frame = pd.DataFrame(
@@ -91,13 +93,11 @@ def _read(dataset: Path, split: Path) -> SplitTable:
     return SplitTable(frame, ("words",), multi_hot=("words",), remarks=tuple(remarks))
 
 
-def _find(files: Sequence[Path]) -> dict[str, Callable[[], SplitTable]]:
-    return {
-        f"cfq/{split.stem}": partial(_read, dataset, split)
-        for dataset in named(files, "dataset.json")
-        for split in named(files, "splits/*.json")
-        if split.parent.parent == dataset.parent
-    }
+def _find(files: Sequence[Path]) -> Iterator[Found]:
+    for dataset in named(files, "dataset.json"):
+        for split in named(files, "splits/*.json"):
+            if split.parent.parent == dataset.parent:
+                yield Found(f"cfq/{split.stem}", dataset.parent, partial(_read, dataset, split))
 
 
 CFQ = Benchmark(

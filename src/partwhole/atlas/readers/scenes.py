@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from partwhole._checks import require
 from partwhole._progress import bar
-from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitTable
+from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable
 from partwhole.atlas.files import json_items, named
 
 COMPONENTS = ("shape", "color", "material", "size")
@@ -49,12 +49,11 @@ def _read(folder: Path) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path]) -> dict[str, Callable[[], SplitTable]]:
+def _find(files: Sequence[Path]) -> Iterator[Found]:
     there = set(files)
     for path in named(files, TRAIN):
         if any(path.with_name(name) in there for name in TESTS.values()):
-            return {"cogent": partial(_read, path.parent)}
-    return {}
+            yield Found("cogent", path.parent, partial(_read, path.parent))
 
 
 COGENT = Benchmark(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from partwhole._checks import require
-from partwhole.atlas.benchmark import ITEM, SPLIT, Benchmark, SplitTable
-from partwhole.atlas.files import lines, named
+from partwhole.atlas.benchmark import ITEM, SPLIT, Benchmark, Found, SplitTable
+from partwhole.atlas.files import first_line, lines, named
 
 ABSENT = "none"
 COMPONENTS = ("predicate", "role", "argument", "place", "modifier", "depth")
@@ -143,7 +143,7 @@ def _rows(path: Path, name: str) -> Iterator[tuple[object, ...]]:
 
 def _read(folder: Path) -> SplitTable:
     rows: list[tuple[object, ...]] = []
-    for name in ("train", "test", "gen"):
+    for name in ("train", "dev", "test", "gen"):
         path = folder / f"{name}.tsv"
         if path.is_file():
             rows += _rows(path, name)
@@ -157,13 +157,12 @@ def _read(folder: Path) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path]) -> dict[str, Callable[[], SplitTable]]:
+def _find(files: Sequence[Path]) -> Iterator[Found]:
     there = set(files)
-    folders = [
-        path.parent for path in named(files, "gen.tsv") if path.with_name("train.tsv") in there
-    ]
-    names = ["cogs"] if len(folders) == 1 else [f"cogs/{folder.name}" for folder in folders]
-    return {name: partial(_read, folder) for name, folder in zip(names, folders, strict=True)}
+    for path in named(files, "gen.tsv"):
+        train = path.with_name("train.tsv")
+        if train in there and first_line(train).count("\t") == 2:
+            yield Found("cogs", path.parent, partial(_read, path.parent))
 
 
 COGS = Benchmark(
@@ -171,7 +170,8 @@ COGS = Benchmark(
     "COGS",
     "Kim and Linzen, EMNLP 2020",
     "Nouns and verbs in roles, and phrases at places and depths, that training does not show.",
-    "train.tsv and gen.tsv in one folder, test.tsv if there is one: sentence, logical form, type",
+    "train.tsv and gen.tsv in one folder, dev.tsv and test.tsv if they are there: sentence, "
+    "logical form, type",
     "sentence",
     _find,
 )

@@ -99,7 +99,7 @@ def _added(
     has_eigenvalue = np.isfinite([[before[1], step.eigenvalue] for before, step in changes]).any()
     lines = []
     for i, (before, step) in enumerate(changes, first):
-        name = f"{i}. {combination(case.task.values, step.values)}"
+        name = f"{i}. {combination(case.task, step.values)}"
         lines.append(
             [
                 join(name, tag("small", "held out: move it into training"))

@@ -89,7 +89,7 @@ def _verdict(determination: Determination) -> tuple[Html, str]:
 
 def _ambiguity(case: Case, i: int, ambiguity: Ambiguity) -> Html:
     task, row = case.task, int(case.held_out[i])
-    name = combination(task.values, task.components[row])
+    name = combination(task, task.components[row])
     if len(ambiguity.terms) == 1:
         components, values, _ = ambiguity.terms[0]
         conjunction_name = conjunction(task.names, task.values, components, values)
@@ -117,7 +117,7 @@ def _ambiguity(case: Case, i: int, ambiguity: Ambiguity) -> Html:
         added = " ".join(f"{'+' if w > 0 else '−'} {exact(abs(w))}" for w in parts) or "nothing"
         place = "held out" if r == row else "training"
         total = exact(round(sum(parts), 9) + 0.0)
-        lines.append([combination(task.values, task.components[r]), place, added, total])
+        lines.append([combination(task, task.components[r]), place, added, total])
     return join(
         tag("h4", f"An example that is open: {name}"),
         tag("p", sentence[:1].upper() + sentence[1:] + "."),
@@ -186,7 +186,7 @@ def _blocks(evidence: Evidence) -> Html | None:
 
 def _derivation(case: Case, i: int, derivation: Derivation) -> Html:
     task, row = case.task, int(case.held_out[i])
-    name = combination(task.values, task.components[row])
+    name = combination(task, task.components[row])
     y = task.targets.reshape(len(task.targets), -1)
     terms = list(zip(derivation.rows.tolist(), derivation.weights.tolist(), strict=True))
     names = targets(case, derivation.rows, y[derivation.rows, 0])

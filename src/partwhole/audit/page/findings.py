@@ -167,7 +167,7 @@ def _rows(finding: Finding, context: _Context) -> Html | None:
 
 def _line(audited: AuditTable, rows: Int[np.ndarray, " r"], alone: bool) -> Html:
     """Return one combination with its rows' targets, and their number unless each is alone."""
-    words = combination(audited.values, audited.components[rows[0]].tolist(), NAMED)
+    words = combination(audited, audited.components[rows[0]].tolist(), NAMED)
     kinds = audited.targets[rows] if audited.label is None else audited.label[rows]
     _, first, counts = np.unique(kinds, axis=0, return_index=True, return_counts=True)
     targets = [

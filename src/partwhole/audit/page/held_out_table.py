@@ -57,7 +57,7 @@ def held_out_table(evidence: Evidence, at: Point) -> Html:
     limit = max(20, min(MOST, SIGNS // (40 * task.n_components)))
     lines = [
         [
-            combination(task.values, task.components[rows[i]], 12),
+            combination(task, task.components[rows[i]], 12),
             *_cells(case, at, i, f[i], bool(is_wrong[i])),
             number(float(case.weights[rows[i]])),
             _determined(evidence, i),

@@ -85,7 +85,7 @@ def proof(case: Case, certificate: Certificate, order: int) -> Html:
     ]
     words = ", ".join(
         f"{'plus' if w > 0 else 'minus'} {exact(abs(w))} at "
-        f"{combination(task.values, task.components[r])} with target {exact(v)}"
+        f"{combination(task, task.components[r])} with target {exact(v)}"
         for r, w, v in list(zip(rows, weights, values, strict=True))[:SHOWN]
     )
     # With rivals the signs refer to several outputs, which one picture would mix.
@@ -179,7 +179,7 @@ def _sum(
     task, labels = case.task, case.table.labels
     headings = ["Held-out combination", "Weight"]
     columns = [
-        [combination(task.values, task.components[r]) for r in rows],
+        [combination(task, task.components[r]) for r in rows],
         [exact(w) for w in weights.tolist()],
     ]
     if case.has_labels:

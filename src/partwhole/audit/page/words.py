@@ -9,7 +9,9 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole._types import Real
-from partwhole.audit.wording import printable
+from partwhole.audit.case import AuditTable
+from partwhole.audit.wording import value_in_words, values_in_words
+from partwhole.tasks import Task
 
 
 def number(value: Real, digits: int = 4) -> str:
@@ -57,20 +59,19 @@ def share(value: Real) -> str:
 
 
 def combination(
-    values: Sequence[Sequence[Hashable]],
-    row: Int[np.ndarray, " C"] | Sequence[int],
-    limit: int | None = None,
+    of: Task | AuditTable, row: Int[np.ndarray, " C"] | Sequence[int], limit: int | None = None
 ) -> str:
     """Return a combination as its values, all or the first few.
 
     Examples
     --------
-    >>> combination([("circle", "square"), ("red", "blue")], [1, 0])
-    '(square, red)'
-    >>> combination([("circle", "square"), ("red", "blue")], [1, 0], 1)
-    '(square and 1 more)'
+    >>> from partwhole.tasks import Task
+    >>> task = Task(np.eye(2, dtype=int), np.zeros(2), np.array([True, False]), ("shape", "hue"),
+    ...             (("circle", "square"), ("red", "blue")))
+    >>> combination(task, [1, 0]), combination(task, [1, 0], 1)
+    ('(square, red)', '(square and 1 more)')
     """
-    words = [printable(of[i], 40) for of, i in zip(values, row, strict=True)]
+    words = values_in_words(of.names, of.values, row, 40)
     return f"({', '.join(words) if limit is None else listed(words, limit, ', ')})"
 
 
@@ -92,7 +93,7 @@ def conjunction(
     if not len(components):
         return "the constant"
     pairs = zip(components, value_indices, strict=True)
-    return ", ".join(f"{printable(names[c], 30)} = {printable(values[c][i], 30)}" for c, i in pairs)
+    return ", ".join(value_in_words(names[c], values[c][i], 30) for c, i in pairs)
 
 
 def listed(items: Sequence[str], limit: int = 8, last: str = " and ") -> str:
