@@ -206,9 +206,10 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
             f"{percent(shortcut.test)} of {test}, where the commonest label has "
             f"{percent(shortcut.guess)}"
         )
+    verb = "changes" if len(names) == 1 else "change"
     return (
         f"{name} alone explains {percent(shortcut.train)} of the variance of {target} in training; "
-        f"in {test} {target} changes by {number(shortcut.test)} where it predicts a change by 1"
+        f"in {test} {target} {verb} by {number(shortcut.test)} where it predicts a change by 1"
     )
 
 

@@ -18,6 +18,8 @@ hierarchy
     `order_violations` of combinations and their parts.
 learning
     `learning_order`, `slowing`.
+readouts
+    `predict_readout`: what a linear readout of noisy trials will answer.
 swing
     `retreat` of an answer from its target.
 transfer
@@ -37,6 +39,7 @@ from partwhole.measures.contrasts import contrasts
 from partwhole.measures.dimensions import shared_dimensions
 from partwhole.measures.extrema import extrema
 from partwhole.measures.learning import learning_times
+from partwhole.measures.readouts import predict_readout
 from partwhole.measures.salience import salience
 from partwhole.measures.slope import slope
 from partwhole.measures.swing import swing
@@ -51,6 +54,7 @@ __all__ = [
     "decision_agreement",
     "extrema",
     "learning_times",
+    "predict_readout",
     "salience",
     "shared_dimensions",
     "slope",

@@ -1,0 +1,93 @@
+r"""Covariance of trials within conditions, by its spectrum, so that p x p is never formed.
+
+The shrinkage of Ledoit and Wolf (J. Multivariate Anal. 2004) towards a multiple of the identity
+leaves the eigenvectors of the residuals and moves their variances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+FEW_DIGITS = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseSpectrum:
+    """Covariance with a few directions of their own, and one variance in all others.
+
+    Parameters
+    ----------
+    directions : float array, shape (q, p)
+        Orthonormal rows.
+    variances : float array, shape (q,)
+        Along them.
+    rest : float
+        Variance along each of the p - q other directions.
+    """
+
+    directions: Float[np.ndarray, "q p"]
+    variances: Float[np.ndarray, " q"]
+    rest: float
+
+    @property
+    def n_rest(self) -> int:
+        """Return the number of directions with the variance `rest`."""
+        return self.directions.shape[1] - len(self.variances)
+
+    @classmethod
+    def of_matrix(cls, covariance: Float[np.ndarray, "p p"]) -> NoiseSpectrum:
+        """Return the spectrum of a covariance matrix."""
+        variances, directions = np.linalg.eigh(covariance)
+        return cls(directions.T, np.maximum(variances, 0.0), 0.0)
+
+    @classmethod
+    def of_residuals(cls, residuals: Float[np.ndarray, "n p"], degrees: int) -> NoiseSpectrum:
+        """Return the shrunk covariance of residuals from condition means.
+
+        Parameters
+        ----------
+        residuals : float array, shape (n, p)
+        degrees : int
+            n - T, the degrees of freedom that T means leave.
+        """
+        n, p = residuals.shape
+        if p <= n:
+            variances, directions = np.linalg.eigh(residuals.T @ residuals / n)
+            directions = directions.T
+        else:
+            variances, left = np.linalg.eigh(residuals @ residuals.T / n)
+            kept = variances > FEW_DIGITS * variances.max()
+            variances = variances[kept]
+            directions = (left[:, kept].T @ residuals) / np.sqrt(n * variances)[:, None]
+        variances = np.maximum(variances, 0.0)
+        weight = _shrinkage(residuals, variances)
+        mean = float(variances.sum()) / p
+        scale = n / degrees
+        return cls(
+            directions,
+            scale * ((1.0 - weight) * variances + weight * mean),
+            scale * weight * mean,
+        )
+
+    def trace(self, values: Float[np.ndarray, " q"], rest: float) -> float:
+        """Return the sum of a function of the covariance over all directions."""
+        return float(values.sum()) + self.n_rest * rest
+
+
+def _shrinkage(residuals: Float[np.ndarray, "n p"], variances: Float[np.ndarray, " q"]) -> float:
+    """Return Ledoit and Wolf's weight of the identity.
+
+    The dispersion of the sample covariance around its expectation, over its distance from a
+    multiple of the identity.
+    """
+    n, p = residuals.shape
+    squares = float(np.sum(variances**2))
+    distance = squares / p - (float(variances.sum()) / p) ** 2
+    if distance <= FEW_DIGITS * squares / p:
+        return 1.0
+    fourth = float(np.sum(np.einsum("ij,ij->i", residuals, residuals) ** 2))
+    dispersion = (fourth / n - squares) / (n * p)
+    return min(max(dispersion / distance, 0.0), 1.0)
