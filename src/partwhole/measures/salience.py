@@ -39,7 +39,8 @@ class Salience:
         whose own similarity could be measured.
     noise : float
         Trace of the covariance within a tuple, mean over tuples, in units of similarity. To a
-        learner it is a ridge, for each observation: where repeats are rows of the task, pass
+        learner on far more features than trials it is a ridge, for each observation (for others
+        see `predict_readout`): where repeats are rows of the task, pass
         ``fit=Equal(slack=measured.noise)`` to `partwhole.solve`; where one row stands for m
         samples of its tuple, ``Equal(slack=measured.noise / m)``.
     structure : float
