@@ -119,6 +119,17 @@ def picture(
     return tag("img", src=address, alt=alt, **attributes)
 
 
+def section(anchor: str, title: str, *children: Any) -> Html:
+    """Return a section of a page with its heading, to which links lead by the anchor."""
+    return tag(
+        "section",
+        tag("h2", title, id=f"{anchor}-title"),
+        children,
+        id=anchor,
+        aria_labelledby=f"{anchor}-title",
+    )
+
+
 def plot(figure: Any, alt: str, *, kind: Literal["svg", "png"] = "svg") -> Html:
     """Return a matplotlib figure as an image whose data are part of the page."""
     file = BytesIO()

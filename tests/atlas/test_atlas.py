@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pandas as pd
-import published_files as made
+import published_files as files
 import pytest
 from scipy.stats import binom, norm, spearmanr
 
@@ -16,7 +16,7 @@ from partwhole.atlas.overview import _right, splits_needed
 from partwhole.atlas.readers import BENCHMARKS
 from partwhole.atlas.readers.grids import SHAPES3D_RULES, SHAPES3D_SIZES, by_rule
 from partwhole.atlas.text import at_order
-from partwhole.atlas.verdict import Step, Verdict, fingerprint, ranked, read_verdicts, verdicts
+from partwhole.atlas.verdict import Step, Verdict, fingerprint, ranked, read_verdicts, verdicts_of
 from partwhole.cli import main
 
 
@@ -24,15 +24,15 @@ def verdict_of(folder):
     (split,) = find_splits(folder)
     table = split.read()
     report = split.audit(table, add=0)
-    return table, report, verdicts(split, table, report)
+    return table, report, verdicts_of(split, table, report)
 
 
 def test_items_are_judged_by_their_worst_row(tmp_path):
-    made.cogs(tmp_path)
-    table, report, made_verdicts = verdict_of(tmp_path)
-    assert [v.test for v in made_verdicts] == ["pp_recursion", "subj_to_obj_common"]
+    files.cogs(tmp_path)
+    table, report, verdicts = verdict_of(tmp_path)
+    assert [v.test for v in verdicts] == ["pp_recursion", "subj_to_obj_common"]
     rows = report.rows_to_frame()
-    for verdict in made_verdicts:
+    for verdict in verdicts:
         mine = rows[rows["split"] == verdict.test]
         sentences = table.frame["item"].iloc[mine["row"]].to_numpy()
         status = dict.fromkeys(sentences, "seen")
@@ -43,13 +43,13 @@ def test_items_are_judged_by_their_worst_row(tmp_path):
         assert verdict.items == len(status)
         assert verdict.open == counts.get("not determined", 0)
         assert verdict.seen == counts.get("seen", 0)
-    deep, owl = made_verdicts
+    deep, owl = verdicts
     assert (deep.open, deep.unseen, owl.open, owl.unseen) == (1, 1, 0, 0)
     assert owl.supported_at == 1
 
 
 def test_rows_are_items_where_nothing_else_is(tmp_path):
-    made.pair_images(tmp_path / "cgqa", "older")
+    files.pair_images(tmp_path / "cgqa", "older")
     _, report, (test, val) = verdict_of(tmp_path)
     rows = report.rows_to_frame()
     for verdict in (test, val):
@@ -69,14 +69,14 @@ def verdict(split, held_out, *steps, target=("y",), components=("a", "b", "c")):
 
 
 def test_ranks_and_orders_of_support():
-    made_verdicts = [
+    verdicts = [
         verdict("pairs", 4, (1, 4, 0, False), (2, 4, 0, True)),
         verdict("nothing", 0),
         verdict("sums", 4, (1, 4, 0, True), (2, 1, 0, None)),
         verdict("half", 4, (1, 2, 0, None)),
         verdict("open", 4, (1, 0, 0, None)),
     ]
-    order = ranked(made_verdicts)
+    order = ranked(verdicts)
     assert [v.split for v in order] == ["open", "half", "sums", "pairs", "nothing"]
     assert [v.supported_at for v in order] == [None, None, 1, 2, None]
     assert order[3].determined == (1.0, 1.0, 0.0)
@@ -146,9 +146,9 @@ def test_a_fingerprint_depends_on_rows_alone():
 
 def test_a_folder_becomes_pages_and_an_overview(tmp_path):
     data, out = tmp_path / "data", tmp_path / "a" / "out"
-    made.cogs(data / "cogs")
-    made.pair_lists(data / "mit-states")
-    made.pcfg(data / "systematicity")
+    files.cogs(data / "cogs")
+    files.pair_lists(data / "mit-states")
+    files.pcfg(data / "systematicity")
     (data / "systematicity" / "test.src").write_text("copy echo , A\n")
     written = write_atlas(data, out, time_limit=1.0)
     assert [v.split for v in written.verdicts if v.split == "cogs"]
@@ -168,8 +168,8 @@ def test_a_folder_becomes_pages_and_an_overview(tmp_path):
 
 
 def test_only_the_named_splits_are_audited(tmp_path):
-    made.cogs(tmp_path / "cogs")
-    made.pair_lists(tmp_path / "mit-states")
+    files.cogs(tmp_path / "cogs")
+    files.pair_lists(tmp_path / "mit-states")
     written = write_atlas(tmp_path, tmp_path / "out", only=["mit"])
     assert {v.split for v in written.verdicts} == {"mit-states"}
     with pytest.raises(InputError, match=r"the folder has cogs, mit-states; got only 'scan'"):
@@ -179,8 +179,8 @@ def test_only_the_named_splits_are_audited(tmp_path):
 
 def test_a_split_that_fails_leaves_the_others_whole(tmp_path):
     data, out = tmp_path / "data", tmp_path / "out"
-    made.cogs(data / "cogs")
-    made.pcfg(data / "pcfg")
+    files.cogs(data / "cogs")
+    files.pcfg(data / "pcfg")
     (data / "pcfg" / "test.src").unlink()
     (data / "pcfg" / "test.src").symlink_to(data / "nowhere")
     written = write_atlas(data, out, time_limit=1.0)
@@ -190,7 +190,7 @@ def test_a_split_that_fails_leaves_the_others_whole(tmp_path):
     )
     assert (out / "index.html").is_file()
     # A refused split is not ranked by its stored verdict.
-    made.scan(data, "length", ["walk", "run"], ["fly"])
+    files.scan(data, "length", ["walk", "run"], ["fly"])
     write_atlas(data, out, only=["scan"])
     ranking = (out / "index.html").read_text().split('id="scores"')[0]
     assert "scan/simple" in ranking
@@ -198,9 +198,9 @@ def test_a_split_that_fails_leaves_the_others_whole(tmp_path):
 
 
 def test_names_of_pages_need_no_quotes(tmp_path):
-    made.gscan(
+    files.gscan(
         tmp_path / "my data #1 50%?",
-        {part: [made.gscan_example(c, "red", s, d) for c, s, d in rows] for part, rows in {
+        {part: [files.gscan_example(c, "red", s, d) for c, s, d in rows] for part, rows in {
             "train": [("walk to a circle", "circle", "n"), ("push a square", "square", "s")],
             "test": [("push a circle", "circle", "s")]}.items()},
     )  # fmt: skip
@@ -278,7 +278,7 @@ def test_a_hundred_items_of_each_kind_show_twenty_points():
 
 def test_the_command_writes_and_prints(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made.pair_lists(tmp_path / "data" / "mit-states")
+    files.pair_lists(tmp_path / "data" / "mit-states")
     main(["atlas", "data"])
     text = capsys.readouterr().out
     assert "mit-states, val" in text
@@ -298,8 +298,8 @@ def test_the_command_without_a_folder_lists_what_is_known(capsys):
 
 
 def test_the_command_says_what_it_could_not_read(tmp_path, capsys):
-    made.cogs(tmp_path / "cogs")
-    made.pcfg(tmp_path / "pcfg")
+    files.cogs(tmp_path / "cogs")
+    files.pcfg(tmp_path / "pcfg")
     (tmp_path / "pcfg" / "test.src").write_text("echo\n")
     with pytest.raises(SystemExit) as stop:
         main(["atlas", str(tmp_path), "--out", str(tmp_path / "out"), "--time-limit", "1"])

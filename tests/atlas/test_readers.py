@@ -6,7 +6,7 @@ import re
 from itertools import product
 
 import numpy as np
-import published_files as made
+import published_files as files
 import pytest
 
 from partwhole._checks import InputError
@@ -28,7 +28,7 @@ def rows(split, *columns):
 
 
 def test_every_command_of_scan_has_the_components_it_was_made_of():
-    commands = made.scan_commands()
+    commands = files.scan_commands()
     assert len(commands) == 20_910  # the published number
     assert all(components_of(words) == parts for words, parts in commands)
 
@@ -42,7 +42,7 @@ def test_what_is_not_of_the_grammar_has_no_components(words):
 
 
 def test_scan_counts_actions_and_pairs_files(tmp_path):
-    made.scan(tmp_path / "add_prim_split", "addprim_jump", ["jump", "walk twice"], ["jump twice"])
+    files.scan(tmp_path / "add_prim_split", "addprim_jump", ["jump", "walk twice"], ["jump twice"])
     (tmp_path / "tasks_train_alone.txt").write_text("IN: jump OUT: I_JUMP\n")
     split = only(tmp_path)
     assert split.name == "scan/addprim_jump"
@@ -58,10 +58,10 @@ def test_scan_counts_actions_and_pairs_files(tmp_path):
 
 def test_scan_of_jump_leaves_open_what_asks_for_a_second_jump(tmp_path):
     """The rule of the published split: jump occurs in training alone only."""
-    commands = [words for words, parts in made.scan_commands() if parts[4] != "after"]
+    commands = [words for words, parts in files.scan_commands() if parts[4] != "after"]
     with_jump = [words for words in commands if "jump" in words and words != "jump"]
     training = [words for words in commands if "jump" not in words or words == "jump"]
-    made.scan(tmp_path, "addprim_jump", training, with_jump)
+    files.scan(tmp_path, "addprim_jump", training, with_jump)
     evidence = only(tmp_path).audit(add=0).evidence[0]
     frame = evidence.case.task
     verb2 = frame.names.index("verb2")
@@ -106,7 +106,7 @@ def test_relations_have_places_modifiers_and_depths():
 
 
 def test_cogs_is_read_by_relations_and_judged_by_sentences(tmp_path):
-    made.cogs(tmp_path)
+    files.cogs(tmp_path)
     split = only(tmp_path)
     frame = split.read().frame
     assert split.name == "cogs"
@@ -137,7 +137,7 @@ def test_nested_functions_are_pairs():
 
 
 def test_pcfg_asks_for_new_pairs(tmp_path):
-    made.pcfg(tmp_path / "systematicity")
+    files.pcfg(tmp_path / "systematicity")
     report = only(tmp_path).audit(add=0)
     assert report.table.source == "pcfg/systematicity"
     assert report.determined == 1.0
@@ -148,7 +148,7 @@ PATTERNS = ("Did M0 direct M1", "Who directed M0", "Did M1 edit M2 and M3", "Who
 
 
 def test_cfq_is_read_as_words(tmp_path):
-    made.cfq(tmp_path, PATTERNS, {"train": [2, 0], "dev": [], "test": [3, 3]})
+    files.cfq(tmp_path, PATTERNS, {"train": [2, 0], "dev": [], "test": [3, 3]})
     split = only(tmp_path)
     assert rows(split, "words", "split") == [
         [["Did", "ENTITY", "edit", "and"], "train"],
@@ -164,7 +164,7 @@ def test_rare_words_of_cfq_share_a_component(tmp_path):
         "common odd",
         "common end",
     ]
-    made.cfq(tmp_path, patterns, {"train": list(range(len(patterns))), "test": [0]})
+    files.cfq(tmp_path, patterns, {"train": list(range(len(patterns))), "test": [0]})
     table = only(tmp_path).read()
     words = {word for cell in table.frame["words"] for word in cell}
     assert len(words) == MOST_WORDS
@@ -176,13 +176,13 @@ def test_rare_words_of_cfq_share_a_component(tmp_path):
 def test_gscan_has_components_of_command_and_target(tmp_path):
     examples = {
         "train": [
-            made.gscan_example("walk to a small red circle", "red", "circle", "n"),
-            made.gscan_example("push a circle", "yellow", "circle", "s"),
+            files.gscan_example("walk to a small red circle", "red", "circle", "n"),
+            files.gscan_example("push a circle", "yellow", "circle", "s"),
         ],
-        "visual": [made.gscan_example("push a yellow square hesitantly", "yellow", "square", "n")],
+        "visual": [files.gscan_example("push a yellow square hesitantly", "yellow", "square", "n")],
     }
     examples["visual"][0]["manner"] = "hesitantly"
-    made.gscan(tmp_path / "compositional_splits", examples)
+    files.gscan(tmp_path / "compositional_splits", examples)
     split = only(tmp_path)
     assert split.name == "gscan/compositional_splits"
     assert rows(split, "verb", "adverb", "size word", "colour word", "colour", "direction") == [
@@ -194,9 +194,9 @@ def test_gscan_has_components_of_command_and_target(tmp_path):
 
 
 def test_pairs_of_lists_and_of_images_agree(tmp_path):
-    made.pair_lists(tmp_path / "a" / "mit-states")
-    made.pair_images(tmp_path / "a" / "ut-zap50k", "older")
-    made.pair_images(tmp_path / "a" / "cgqa", "archive")
+    files.pair_lists(tmp_path / "a" / "mit-states")
+    files.pair_images(tmp_path / "a" / "ut-zap50k", "older")
+    files.pair_images(tmp_path / "a" / "cgqa", "archive")
     splits = find_splits(tmp_path)
     assert [split.name for split in splits] == ["mit-states", "ut-zappos", "c-gqa"]
     listed, older, archive = (rows(split, "attribute", "object", "split") for split in splits)
@@ -282,7 +282,7 @@ def test_every_rule_has_a_formula():
 def test_grids_are_known_by_names_alone_and_lists_by_their_labels(tmp_path):
     (tmp_path / "3dshapes.h5").touch()
     labels = np.array(list(product(range(3), range(2), range(2), range(2), range(2))))
-    made.grid_lists(tmp_path, "dsprites_composition", labels[::2].astype(float), labels[1::2])
+    files.grid_lists(tmp_path, "dsprites_composition", labels[::2].astype(float), labels[1::2])
     splits = {split.name: split for split in find_splits(tmp_path)}
     assert set(splits) == {"dsprites/composition"} | {
         f"shapes3d/{rule.name}" for rule in grids.SHAPES3D_RULES
@@ -306,7 +306,7 @@ def cogent_rows():
 
 
 def test_cogent_is_a_sum_of_parts_with_a_shortcut(tmp_path):
-    made.clevr(tmp_path, cogent_rows())
+    files.clevr(tmp_path, cogent_rows())
     report = only(tmp_path).audit(add=0)
     assert report.verdict == "supported"
     assert report.evidence[0].ladder[1].determined == 0
@@ -318,12 +318,12 @@ def test_cogent_is_a_sum_of_parts_with_a_shortcut(tmp_path):
 def test_waterbirds_and_celeba_hold_nothing_out(tmp_path):
     counts = {(0, 0, 0): 300, (0, 1, 0): 15, (1, 1, 0): 100, (1, 0, 0): 5}
     counts |= {(y, place, 2): 50 for y, place in product((0, 1), repeat=2)}
-    made.waterbirds(tmp_path / "birds", counts)
+    files.waterbirds(tmp_path / "birds", counts)
     groups = {(-1, -1): 200, (-1, 1): 200, (1, -1): 70, (1, 1): 4}
     people = [(*group, 0) for group, n in groups.items() for _ in range(n)]
     people += [(*group, 2) for group in groups for _ in range(30)]
     for kind in ("txt", "csv"):
-        made.celeba(tmp_path / kind, people, kind)
+        files.celeba(tmp_path / kind, people, kind)
     splits = {split.name: split for split in find_splits(tmp_path)}
     assert set(splits) == {"waterbirds", "celeba (csv)", "celeba (txt)"}
     birds = splits["waterbirds"].audit()
@@ -336,70 +336,70 @@ def test_waterbirds_and_celeba_hold_nothing_out(tmp_path):
 
 BAD = {
     "scan": (
-        lambda d: (made.scan(d, "x", ["jump"], ["walk"]),
+        lambda d: (files.scan(d, "x", ["jump"], ["walk"]),
                    (d / "tasks_test_x.txt").write_text("IN: fly OUT: I_FLY\n")),
         r"a line of SCAN is a command .*; got 'IN: fly OUT: I_FLY' in line 1 of tasks_test_x.txt; "
         "use the published file",
     ),
     "scan bytes": (
-        lambda d: (made.scan(d, "x", ["jump"], ["walk"]),
+        lambda d: (files.scan(d, "x", ["jump"], ["walk"]),
                    (d / "tasks_test_x.txt").write_bytes(b"\x1f\x8b\xff")),
         "tasks_test_x.txt is text in UTF-8; got other bytes; unpack it or save it as text",
     ),
     "cogs": (
-        lambda d: (made.cogs(d), (d / "gen.tsv").write_text("A owl ran .\trun\n")),
+        lambda d: (files.cogs(d), (d / "gen.tsv").write_text("A owl ran .\trun\n")),
         r"a line of COGS is a sentence, its logical form and its type, .* in line 1 of gen.tsv",
     ),
     "pcfg": (
-        lambda d: (made.pcfg(d), (d / "test.src").write_text("copy echo , A\n")),
+        lambda d: (files.pcfg(d), (d / "test.src").write_text("copy echo , A\n")),
         "a line of PCFG SET is functions before their arguments.* in line 1 of test.src",
     ),
     "cfq lists": (
-        lambda d: made.cfq(d, PATTERNS, {"train": [0]}),
+        lambda d: files.cfq(d, PATTERNS, {"train": [0]}),
         "a split of CFQ has lists of row numbers, trainIdxs and testIdxs; got others in mcd1.json",
     ),
     "cfq numbers": (
-        lambda d: made.cfq(d, PATTERNS, {"train": [0], "test": [4]}),
+        lambda d: files.cfq(d, PATTERNS, {"train": [0], "test": [4]}),
         "row numbers of mcd1.json are those of dataset.json; got 4 of 4 entries; use files of one",
     ),
     "cfq entries": (
-        lambda d: (made.cfq(d, PATTERNS, {"train": [0], "test": [1]}),
+        lambda d: (files.cfq(d, PATTERNS, {"train": [0], "test": [1]}),
                    (d / "dataset.json").write_text('[{"question": "Who"}]')),
         "an entry of CFQ has a questionPatternModEntities; got none in entry 0 of dataset.json",
     ),
     "gscan": (
-        lambda d: made.gscan(d, {"train": [{"command": "walk"}]}),
+        lambda d: files.gscan(d, {"train": [{"command": "walk"}]}),
         "an example of gSCAN has a command, a manner and a situation .* in example 0 of dataset",
     ),
     "gscan parts": (
-        lambda d: made.gscan(d, {"train": [made.gscan_example("walk", "red", "circle", "n")]}),
+        lambda d: files.gscan(d, {"train": [files.gscan_example("walk", "red", "circle", "n")]}),
         "gSCAN has examples for training and test; got train in dataset.txt",
     ),
     "pairs": (
-        lambda d: (made.pair_lists(d / "cgqa"),
+        lambda d: (files.pair_lists(d / "cgqa"),
                    (d / "cgqa/compositional-split-natural/val_pairs.txt").write_text("wet\n")),
         "a line of pairs is an attribute and an object; got 'wet' in line 1 of val_pairs.txt",
     ),
     "labels": (
-        lambda d: made.grid_lists(d, "mpi3d_composition", np.full((2, 7), 7), np.zeros((2, 7))),
+        lambda d: files.grid_lists(d, "mpi3d_composition", np.full((2, 7), 7), np.zeros((2, 7))),
         "mpi3d_composition_train_labels.npz has a row for each image, with its 7 factors as whole "
         "numbers; got other numbers",
     ),
     "labels shape": (
-        lambda d: made.grid_lists(d, "dsprites_composition", np.zeros((2, 7)), np.zeros((2, 7))),
+        lambda d: files.grid_lists(d, "dsprites_composition", np.zeros((2, 7)), np.zeros((2, 7))),
         "with its 5 factors as whole numbers; got 1 arrays, the first 2 x 7",
     ),
     "clevr": (
-        lambda d: (made.clevr(d, {"trainA": [], "valB": []}),
+        lambda d: (files.clevr(d, {"trainA": [], "valB": []}),
                    (d / "CLEVR_trainA_scenes.json").write_text('{"scenes": [{"objects": []}]}')),
         "a scene of CLEVR has objects with shape, color, material and size; got none in scene 0",
     ),
     "waterbirds": (
-        lambda d: made.waterbirds(d, {(0, 0, 0): 1, (2, 0, 2): 1}),
+        lambda d: files.waterbirds(d, {(0, 0, 0): 1, (2, 0, 2): 1}),
         "metadata.csv of Waterbirds has columns y, place and split of 0, 1 and 2; got other",
     ),
     "celeba": (
-        lambda d: made.celeba(d, [(1, 1, 0), (1, -1, 7)], "csv"),
+        lambda d: files.celeba(d, [(1, 1, 0), (1, -1, 7)], "csv"),
         "CelebA's files have Blond_Hair and Male of 1 and -1, and parts 0, 1 and 2; got other",
     ),
 }  # fmt: skip
@@ -415,24 +415,24 @@ def test_damaged_files_are_refused_in_a_sentence(tmp_path, name):
 
 
 DAMAGED = {
-    "broken link": lambda d: (made.pcfg(d), (d / "test.src").unlink(),
+    "broken link": lambda d: (files.pcfg(d), (d / "test.src").unlink(),
                               (d / "test.src").symlink_to(d / "nowhere")),
-    "deep": lambda d: (made.pcfg(d), (d / "test.src").write_text("copy " * 5000 + "A1")),
-    "deep json": lambda d: (made.cfq(d, PATTERNS, {"train": [0], "test": [1]}),
+    "deep": lambda d: (files.pcfg(d), (d / "test.src").write_text("copy " * 5000 + "A1")),
+    "deep json": lambda d: (files.cfq(d, PATTERNS, {"train": [0], "test": [1]}),
                             (d / "dataset.json").write_text("[" * 200_000)),
-    "empty test": lambda d: (made.scan(d, "x", ["jump", "walk twice"], ["walk"]),
+    "empty test": lambda d: (files.scan(d, "x", ["jump", "walk twice"], ["walk"]),
                              (d / "tasks_test_x.txt").write_text("")),
-    "constant": lambda d: made.gscan(d, {part: [made.gscan_example(
+    "constant": lambda d: files.gscan(d, {part: [files.gscan_example(
         "walk to a circle", "red", "circle", "n")] for part in ("train", "test")}),
-    "lists in lists": lambda d: made.cfq(d, PATTERNS, {"train": [[0, 1]], "test": [1]}),
-    "no numbers": lambda d: made.cfq(d, PATTERNS, {"train": [0.7], "test": [1.2]}),
-    "negative": lambda d: made.cfq(d, PATTERNS, {"train": [0], "test": [-1]}),
-    "pickle": lambda d: (made.pair_images(d / "cgqa", "older").write_bytes(
+    "lists in lists": lambda d: files.cfq(d, PATTERNS, {"train": [[0, 1]], "test": [1]}),
+    "no numbers": lambda d: files.cfq(d, PATTERNS, {"train": [0.7], "test": [1.2]}),
+    "negative": lambda d: files.cfq(d, PATTERNS, {"train": [0], "test": [-1]}),
+    "pickle": lambda d: (files.pair_images(d / "cgqa", "older").write_bytes(
         b"\x80\x02]q\x00(K\x01Nae.")),
-    "long pickle": lambda d: (made.pair_images(d / "cgqa", "older").write_bytes(
+    "long pickle": lambda d: (files.pair_images(d / "cgqa", "older").write_bytes(
         b"\x80\x04\x8e" + b"\xff" * 7 + b"\x7f" + b"x.")),
-    "huge": lambda d: made.celeba(d, [(10**30, 1, 0), (1, -1, 2)], "csv"),
-    "ragged": lambda d: (made.celeba(d, [(1, 1, 0), (1, -1, 2)], "csv"),
+    "huge": lambda d: files.celeba(d, [(10**30, 1, 0), (1, -1, 2)], "csv"),
+    "ragged": lambda d: (files.celeba(d, [(1, 1, 0), (1, -1, 2)], "csv"),
                          (d / "list_attr_celeba.csv").write_text("a,b\n1,2,3\n1,2,3,4\n")),
 }  # fmt: skip
 
@@ -448,15 +448,15 @@ def test_no_file_breaks_a_reader(tmp_path, name):
 
 def test_splits_of_one_name_are_told_apart_by_their_folders(tmp_path):
     for folder in ("a", "b"):
-        made.cogs(tmp_path / folder)
-        made.scan(tmp_path / folder / "SCAN", "simple", ["walk", "run twice"], ["run"])
+        files.cogs(tmp_path / folder)
+        files.scan(tmp_path / folder / "SCAN", "simple", ["walk", "run twice"], ["run"])
     assert [split.name for split in find_splits(tmp_path)] == [
         "scan/simple (a/SCAN)", "scan/simple (b/SCAN)", "cogs (a)", "cogs (b)",
     ]  # fmt: skip
 
 
 def test_links_are_followed_once(tmp_path):
-    made.cogs(tmp_path / "data" / "cogs")
+    files.cogs(tmp_path / "data" / "cogs")
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "link").symlink_to(tmp_path / "data")
     (tmp_path / "data" / "loop").symlink_to(tmp_path / "data")
@@ -474,13 +474,13 @@ def test_files_of_the_same_names_that_are_something_else_are_left_alone(tmp_path
 
 
 def test_a_folder_is_named_in_any_way(tmp_path, monkeypatch):
-    made.pair_lists(tmp_path / "UT_Zappos50K")
+    files.pair_lists(tmp_path / "UT_Zappos50K")
     monkeypatch.chdir(tmp_path / "UT_Zappos50K")
     assert only(".").name == "ut-zappos"
 
 
 def test_cogs_has_its_development_set(tmp_path):
-    made.cogs(tmp_path)
+    files.cogs(tmp_path)
     (tmp_path / "gen.tsv").rename(tmp_path / "dev.tsv")
-    made.cogs(tmp_path)
+    files.cogs(tmp_path)
     assert "dev" in set(only(tmp_path).read().frame["split"])

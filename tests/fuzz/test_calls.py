@@ -82,6 +82,7 @@ TWICE: Reasons = {
         "measures.contrasts": "task,predictions",
         "measures.count_salience": "features,components",
         "measures.decision_agreement": "network,limit,labels,linear",
+        "measures.predict_readout": "features,components,targets,is_train",
         "measures.salience": "features,components",
         "networks.layer_saliences": "inputs,components",
         "comparison.compare": "answers,has_learned",
@@ -166,6 +167,7 @@ UNITS: Reasons = {
         "limits.hyperbolic_entropy": "ratio",
         "limits.hyperbolic_price": "tilt",
     },
+    "a ridge is in squared units of features": {"measures.predict_readout": "features"},
     "the other half of what belongs together is held by the object": {
         "flows.flow": "times",
         "flows.Path.probe_losses": "probes; targets",

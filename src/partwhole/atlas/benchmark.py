@@ -63,8 +63,8 @@ def varying(frame: pd.DataFrame, names: Iterable[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """A split whose files were found: its name, the folder they lie in, and their reader."""
+class SplitFiles:
+    """Files of a split: its name, the folder they lie in, and their reader."""
 
     name: str
     where: Path
@@ -98,7 +98,7 @@ class Benchmark:
     asks: str
     files: str
     unit: str
-    find: Callable[[Sequence[Path]], Iterator[Found]]
+    find: Callable[[Sequence[Path]], Iterator[SplitFiles]]
 
     def __repr__(self) -> str:
         """Name the benchmark."""
@@ -230,9 +230,9 @@ def find_splits(folder: str | Path) -> tuple[PublishedSplit, ...]:
     files = walk(root)
     splits = []
     for benchmark in BENCHMARKS:
-        found = list(benchmark.find(files))
-        times = Counter(entry.name for entry in found)
-        for entry in found:
+        entries = list(benchmark.find(files))
+        times = Counter(entry.name for entry in entries)
+        for entry in entries:
             name = entry.name
             if times[name] > 1:
                 name = f"{name} ({entry.where.relative_to(root).as_posix()})"

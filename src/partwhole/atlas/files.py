@@ -27,7 +27,7 @@ def walk(folder: Path) -> tuple[Path, ...]:
         folder,
         "name a folder that exists",
     )
-    found, visited = [], set()
+    paths, visited = [], set()
     for parent, folders, names in os.walk(folder, followlinks=True):
         folders.sort()
         real = os.path.realpath(parent)
@@ -35,8 +35,8 @@ def walk(folder: Path) -> tuple[Path, ...]:
             folders.clear()
             continue
         visited.add(real)
-        found += [Path(parent, name) for name in sorted(names)]
-    return tuple(found)
+        paths += [Path(parent, name) for name in sorted(names)]
+    return tuple(paths)
 
 
 def named(files: Sequence[Path], *names: str) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from partwhole._progress import bar
 from partwhole._types import NonNegative
 from partwhole.atlas.benchmark import find_splits
 from partwhole.atlas.readers import BENCHMARKS
-from partwhole.atlas.verdict import Verdict, ranked, stored_verdicts, to_json, verdicts
+from partwhole.atlas.verdict import Verdict, ranked, stored_verdicts, to_json, verdicts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,9 +93,9 @@ def write_atlas(
     folder : path
         Files as published, unpacked; see `BENCHMARKS` for their forms. Nothing is downloaded.
     out : path
-        The folder for the pages, made if it is not there. Holds index.html, a page for each split,
-        and verdicts.json. The overview also has the stored verdicts of splits that are not in the
-        folder.
+        The folder for the pages, created if it is not there. Holds index.html, a page for each
+        split, and verdicts.json. The overview also has the stored verdicts of splits that are not
+        in the folder.
     only : sequence of str, keyword-only, default ()
         Beginnings of the names of splits, such as "scan" or "dsprites/shape"; all by default.
     time_limit : float, keyword-only, default 10
@@ -139,7 +139,7 @@ def write_atlas(
     )
     chosen = [split for split in splits if not only or split.name.startswith(tuple(only))]
     target.mkdir(parents=True, exist_ok=True)
-    made: list[Verdict] = []
+    verdicts: list[Verdict] = []
     refused: list[tuple[str, str]] = []
     pages: dict[str, str] = {}
     with bar("Auditing", len(chosen), shown=True) as advance:
@@ -152,15 +152,15 @@ def write_atlas(
             except InputError as error:
                 refused.append((split.name, str(error)))
             else:
-                made += verdicts(split, table, report)
+                verdicts += verdicts_of(split, table, report)
                 pages[split.name] = _page_name(split.name)
                 files = {target / pages[split.name]: report.to_html()}
             # All together after each split, so that what is written is whole whenever it ends.
-            overview = _overview(made, pages, refused)
-            files |= {target / NUMBERS: to_json(ranked(made)), target / OVERVIEW: overview}
+            overview = _overview(verdicts, pages, refused)
+            files |= {target / NUMBERS: to_json(ranked(verdicts)), target / OVERVIEW: overview}
             write_all(files)
             advance(1)
-    return Atlas(tuple(ranked(made)), tuple(refused), target / OVERVIEW)
+    return Atlas(tuple(ranked(verdicts)), tuple(refused), target / OVERVIEW)
 
 
 def _page_name(name: str) -> str:
@@ -180,11 +180,11 @@ def stored_atlas() -> Atlas:
 
 
 def _overview(
-    made: Sequence[Verdict], pages: dict[str, str], refused: Sequence[tuple[str, str]]
+    verdicts: Sequence[Verdict], pages: dict[str, str], refused: Sequence[tuple[str, str]]
 ) -> str:
     """Return the overview of the verdicts, and of the stored ones of other splits."""
     from partwhole.atlas.overview import to_html
 
-    names = {*(verdict.split for verdict in made), *(name for name, _ in refused)}
+    names = {*(verdict.split for verdict in verdicts), *(name for name, _ in refused)}
     stored = [verdict for verdict in stored_verdicts() if verdict.split not in names]
-    return to_html([*made, *stored], BENCHMARKS, pages=pages, refused=dict(refused))
+    return to_html([*verdicts, *stored], BENCHMARKS, pages=pages, refused=dict(refused))

@@ -12,7 +12,7 @@ from partwhole.atlas.text import at_order, left_open
 from partwhole.atlas.verdict import FILES, Verdict, ranked
 from partwhole.audit.page.words import share
 from partwhole.audit.wording import count, percent, printable
-from partwhole.page import Html, join, page, table, tag
+from partwhole.page import Html, join, page, section, table, tag
 
 # Quantiles of the normal distribution: 95 % confidence of two sides, and power of 80 %.
 CONFIDENCE, POWER = 1.959964, 0.841621
@@ -27,7 +27,7 @@ LEVELS = (
 
 
 def to_html(
-    made: Sequence[Verdict],
+    verdicts: Sequence[Verdict],
     benchmarks: Sequence[Benchmark],
     *,
     pages: Mapping[str, str],
@@ -37,7 +37,7 @@ def to_html(
 
     Parameters
     ----------
-    made : sequence of Verdict
+    verdicts : sequence of Verdict
     benchmarks : sequence of Benchmark
         Whose files are described.
     pages : mapping of str to str, keyword-only
@@ -49,7 +49,7 @@ def to_html(
     -------
     str
     """
-    order = ranked(made)
+    order = ranked(verdicts)
     with_new = [verdict for verdict in order if verdict.held_out]
     without = [verdict for verdict in order if not verdict.held_out]
     return page(
@@ -69,11 +69,11 @@ def to_html(
             ],
         ),
         main=join(
-            _section("support", "Splits by the support of training", _support(with_new, pages)),
-            _section("shortcuts", "Shortcuts", _shortcuts(order), _without(without, pages)),
-            _section("scores", "Comparing with published scores", _scores(with_new)),
-            _section("files", "Benchmarks and their files", _files(benchmarks), _refused(refused)),
-            _section("origin", "Where the verdicts come from", _origin(order)),
+            section("support", "Splits by the support of training", _support(with_new, pages)),
+            section("shortcuts", "Shortcuts", _shortcuts(order), _without(without, pages)),
+            section("scores", "Comparing with published scores", _scores(with_new)),
+            section("files", "Benchmarks and their files", _files(benchmarks), _refused(refused)),
+            section("origin", "Where the verdicts come from", _origin(order)),
         ),
         footer=tag(
             "p",
@@ -83,24 +83,14 @@ def to_html(
     )
 
 
-def _section(anchor: str, title: str, *children: object) -> Html:
-    return tag(
-        "section",
-        tag("h2", title, id=f"{anchor}-title"),
-        children,
-        id=anchor,
-        aria_labelledby=f"{anchor}-title",
-    )
-
-
-def _answer(made: Sequence[Verdict]) -> Html:
-    sums = sum(verdict.determined[0] == 1.0 for verdict in made)
-    pairs = sum(verdict.determined[1] == 1.0 for verdict in made)
-    lacking = sum(verdict.unseen > 0 for verdict in made)
+def _answer(verdicts: Sequence[Verdict]) -> Html:
+    sums = sum(verdict.determined[0] == 1.0 for verdict in verdicts)
+    pairs = sum(verdict.determined[1] == 1.0 for verdict in verdicts)
+    lacking = sum(verdict.unseen > 0 for verdict in verdicts)
     return join(
         tag(
             "p",
-            f"In {sums} of {count(len(made), 'test split')} training determines every held-out "
+            f"In {sums} of {count(len(verdicts), 'test split')} training determines every held-out "
             f"combination if parts add up, in {pairs} also if pairs of parts interact. "
             f"In {lacking} the test has values that training never has in that component.",
             class_="answer",
@@ -116,9 +106,9 @@ def _answer(made: Sequence[Verdict]) -> Html:
     )
 
 
-def _support(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
+def _support(verdicts: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
     rows = []
-    for i, verdict in enumerate(made, 1):
+    for i, verdict in enumerate(verdicts, 1):
         rows.append(
             (
                 join(f"{i}. ", _name(verdict, pages)),
@@ -220,10 +210,10 @@ def _bar(verdict: Verdict) -> Html:
     )
 
 
-def _shortcuts(made: Sequence[Verdict]) -> Html:
+def _shortcuts(verdicts: Sequence[Verdict]) -> Html:
     rows = [
         (verdict.split, verdict.test, printable(sentence, 400))
-        for verdict in made
+        for verdict in verdicts
         for sentence in verdict.shortcuts
     ]
     if not rows:
@@ -235,11 +225,11 @@ def _shortcuts(made: Sequence[Verdict]) -> Html:
     )
 
 
-def _without(made: Sequence[Verdict], pages: Mapping[str, str]) -> Html | None:
-    if not made:
+def _without(verdicts: Sequence[Verdict], pages: Mapping[str, str]) -> Html | None:
+    if not verdicts:
         return None
     names = join(
-        [join(", " if i else None, _name(verdict, pages)) for i, verdict in enumerate(made)]
+        [join(", " if i else None, _name(verdict, pages)) for i, verdict in enumerate(verdicts)]
     )
     return tag(
         "p",
@@ -265,13 +255,13 @@ def splits_needed(correlation: float) -> int:
     return math.ceil(3 + ((CONFIDENCE + POWER * deviation) / math.atanh(correlation)) ** 2)
 
 
-def _scores(made: Sequence[Verdict]) -> Html:
-    families = len({verdict.title for verdict in made})
+def _scores(verdicts: Sequence[Verdict]) -> Html:
+    families = len({verdict.title for verdict in verdicts})
     needed = "; ".join(f"{rho} needs {splits_needed(rho)}" for rho in CORRELATIONS)
     return join(
         tag(
             "p",
-            f"This page has {count(len(made), 'test split')} of {families} benchmarks. To say "
+            f"This page has {count(len(verdicts), 'test split')} of {families} benchmarks. To say "
             "whether support by training goes with published scores takes:",
         ),
         tag(
@@ -336,9 +326,9 @@ def _refused(refused: Mapping[str, str]) -> Html | None:
     )
 
 
-def _origin(made: Sequence[Verdict]) -> Html:
+def _origin(verdicts: Sequence[Verdict]) -> Html:
     entries: dict[tuple[str, ...], Verdict] = {}
-    for verdict in made:
+    for verdict in verdicts:
         entries.setdefault((verdict.split, verdict.table), verdict)
     return table(
         ("Split", "Components", "Asked", "Rows", "Computed", "Fingerprint of the rows"),

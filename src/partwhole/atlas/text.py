@@ -12,7 +12,7 @@ from partwhole.audit.wording import count, percent, printable
 WIDTH = 96
 
 
-def ranking(made: Sequence[Verdict]) -> str:
+def ranking(verdicts: Sequence[Verdict]) -> str:
     """Return the verdicts as a table, in their order.
 
     Examples
@@ -27,7 +27,7 @@ def ranking(made: Sequence[Verdict]) -> str:
         "Held-out combinations that training determines, and what of the test it leaves open",
         f"{'':44}  {'parts add up':>12}  {'pairs interact':>14}  test left open",
     ]
-    for verdict in made:
+    for verdict in verdicts:
         name = printable(
             verdict.split + ("" if verdict.test == "test" else f", {verdict.test}"), 44
         )

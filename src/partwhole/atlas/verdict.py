@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from partwhole import __version__
 from partwhole._door import door
-from partwhole.atlas.benchmark import ITEM, SPLIT, PublishedSplit, SplitTable
+from partwhole.atlas.benchmark import ITEM, SPLIT, TRAIN, PublishedSplit, SplitTable
 from partwhole.audit.wording import alone_predicts
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Verdict:
         return None
 
 
-def verdicts(
+def verdicts_of(
     split: PublishedSplit, table: SplitTable, report: AuditReport, *, origin: str = FILES
 ) -> tuple[Verdict, ...]:
     """Return the verdict on each test split of an audited split.
@@ -165,8 +165,8 @@ def verdicts(
     """
     rows = fingerprint(table.frame)
     items = table.frame[ITEM].to_numpy(dtype=str) if ITEM in table.frame else None
-    train_rows = int(np.sum(table.frame[SPLIT].to_numpy() == "train"))
-    made = []
+    train_rows = int(np.sum(table.frame[SPLIT].to_numpy() == TRAIN))
+    verdicts = []
     for evidence in report.evidence:
         states, has_unseen = _items(evidence, items)
         counts = np.bincount(states, minlength=4)
@@ -175,7 +175,7 @@ def verdicts(
             for rung in evidence.ladder
         )
         misleading = [item for item in evidence.shortcuts if item.misleads]
-        made.append(
+        verdicts.append(
             Verdict(
                 split.name,
                 evidence.case.name,
@@ -200,7 +200,7 @@ def verdicts(
                 date=date.today().isoformat(),
             )
         )
-    return tuple(made)
+    return tuple(verdicts)
 
 
 def _items(
@@ -270,14 +270,14 @@ def stored_verdicts() -> tuple[Verdict, ...]:
 
 @door
 def read_verdicts(path: str | Path) -> tuple[Verdict, ...]:
-    """Return the verdicts in a file that `write_verdicts` wrote."""
+    """Return the verdicts in a file of `to_json`, such as the verdicts.json of an atlas."""
     entries = json.loads(Path(path).read_text("utf-8"))
     return tuple(_from_dict(entry) for entry in entries)
 
 
-def to_json(made: Iterable[Verdict]) -> str:
+def to_json(verdicts: Iterable[Verdict]) -> str:
     """Return verdicts as JSON, one on each line."""
-    lines = [json.dumps(asdict(verdict), ensure_ascii=False) for verdict in made]
+    lines = [json.dumps(asdict(verdict), ensure_ascii=False) for verdict in verdicts]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
@@ -292,14 +292,14 @@ def _from_dict(entry: dict[str, Any]) -> Verdict:
     return Verdict(**{**known, "steps": steps})
 
 
-def ranked(made: Sequence[Verdict]) -> list[Verdict]:
+def ranked(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the verdicts in order of support, those that training supports least first.
 
     Compared are the shares of held-out combinations that training determines at orders 1, 2 and
     3; splits in which nothing is held out come last.
     """
     return sorted(
-        made,
+        verdicts,
         key=lambda verdict: (
             not verdict.held_out,
             verdict.determined if verdict.held_out else (),

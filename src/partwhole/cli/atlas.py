@@ -38,9 +38,9 @@ def atlas(
     if folder is None:
         print_inert(ranking(stored_atlas().verdicts) + "\n" + files_of(BENCHMARKS))
         return
-    made = write_atlas(folder, out, only=list(only), time_limit=time_limit)
-    print_inert(ranking(made.verdicts) + f"\nATLAS: {made.path}\n")
-    for name, reason in made.refused:
+    result = write_atlas(folder, out, only=list(only), time_limit=time_limit)
+    print_inert(ranking(result.verdicts) + f"\nATLAS: {result.path}\n")
+    for name, reason in result.refused:
         print(f"partwhole: {name} was not read. {reason}", file=sys.stderr)
-    if made.refused:
+    if result.refused:
         raise SystemExit(2)

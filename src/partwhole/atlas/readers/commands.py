@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from partwhole._checks import require
-from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable, varying
+from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitFiles, SplitTable, varying
 from partwhole.atlas.files import lines, named
 
 VERBS = ("walk", "look", "run", "jump", "turn")
@@ -85,13 +85,13 @@ def _read(train: Path, test: Path) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path]) -> Iterator[Found]:
+def _find(files: Sequence[Path]) -> Iterator[SplitFiles]:
     there = set(files)
     for train in named(files, "tasks_train_*.txt"):
         test = train.with_name(train.name.replace("tasks_train_", "tasks_test_", 1))
         if test in there:
             name = train.stem.removeprefix("tasks_train_")
-            yield Found(f"scan/{name}", train.parent, partial(_read, train, test))
+            yield SplitFiles(f"scan/{name}", train.parent, partial(_read, train, test))
 
 
 SCAN = Benchmark(

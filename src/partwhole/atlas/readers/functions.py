@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from partwhole._checks import require
-from partwhole.atlas.benchmark import ITEM, SPLIT, Benchmark, Found, SplitTable
+from partwhole.atlas.benchmark import ITEM, SPLIT, Benchmark, SplitFiles, SplitTable
 from partwhole.atlas.files import first_line, lines, named
 
 UNARY = ("copy", "reverse", "shift", "echo", "swap", "swap_first_last", "repeat")
@@ -95,7 +95,7 @@ def _read(train: Path, tests: Sequence[Path]) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path]) -> Iterator[Found]:
+def _find(files: Sequence[Path]) -> Iterator[SplitFiles]:
     for train in named(files, "train.src"):
         tests = [
             path
@@ -103,7 +103,9 @@ def _find(files: Sequence[Path]) -> Iterator[Found]:
             if path.parent == train.parent
         ]
         if tests and arity(first_line(train).split(" ")[0]):
-            yield Found(f"pcfg/{train.parent.name}", train.parent, partial(_read, train, tests))
+            yield SplitFiles(
+                f"pcfg/{train.parent.name}", train.parent, partial(_read, train, tests)
+            )
 
 
 PCFG = Benchmark(

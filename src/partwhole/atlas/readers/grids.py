@@ -18,7 +18,7 @@ from jaxtyping import Int
 
 from partwhole._checks import InputError, require
 from partwhole._reading import UnreadableError, read_npz
-from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable, varying
+from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitFiles, SplitTable, varying
 from partwhole.atlas.files import named
 
 # Unpacked labels of a list, in bytes.
@@ -111,17 +111,17 @@ def _find(
     rules: Sequence[Rule],
     data: tuple[str, ...],
     prefix: str,
-) -> Iterator[Found]:
+) -> Iterator[SplitFiles]:
     for path in sorted({path.parent for path in named(files, *data)}):
         for name, read in by_rule(benchmark, sizes, rules).items():
-            yield Found(name, path, read)
+            yield SplitFiles(name, path, read)
     there = set(files)
     for train in named(files, f"{prefix}_*_train_labels.npz"):
         test = train.with_name(train.name.replace("_train_labels", "_test_labels"))
         if test in there:
             variant = train.name.removeprefix(f"{prefix}_").removesuffix("_train_labels.npz")
             read = partial(_of_lists, train, test, sizes)
-            yield Found(f"{benchmark}/{variant}", train.parent, read)
+            yield SplitFiles(f"{benchmark}/{variant}", train.parent, read)
 
 
 def by_rule(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from partwhole._checks import require
 from partwhole._progress import bar
-from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable, varying
+from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitFiles, SplitTable, varying
 from partwhole.atlas.files import first_line, json_items, named
 
 COMPONENTS = (
@@ -68,11 +68,11 @@ def _read(path: Path) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path]) -> Iterator[Found]:
+def _find(files: Sequence[Path]) -> Iterator[SplitFiles]:
     for path in named(files, "dataset.txt"):
         # On one line, or on many.
         if first_line(path).startswith("{"):
-            yield Found(f"gscan/{path.parent.name}", path.parent, partial(_read, path))
+            yield SplitFiles(f"gscan/{path.parent.name}", path.parent, partial(_read, path))
 
 
 GSCAN = Benchmark(

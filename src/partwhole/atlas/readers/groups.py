@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from partwhole._checks import InputError, require
-from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable
+from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitFiles, SplitTable
 from partwhole.atlas.files import first_line, lines, named
 
 PARTS = {"0": "train", "1": "val", "2": "test"}
@@ -71,21 +71,21 @@ def _by_image(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _find_waterbirds(files: Sequence[Path]) -> Iterator[Found]:
+def _find_waterbirds(files: Sequence[Path]) -> Iterator[SplitFiles]:
     for path in named(files, "metadata.csv"):
         if set(COLUMNS) <= set(first_line(path).replace('"', "").split(",")):
-            yield Found("waterbirds", path.parent, partial(_waterbirds, path))
+            yield SplitFiles("waterbirds", path.parent, partial(_waterbirds, path))
 
 
-def _find_celeba(files: Sequence[Path]) -> Iterator[Found]:
+def _find_celeba(files: Sequence[Path]) -> Iterator[SplitFiles]:
     attributes = {path.parent: path for path in named(files, "list_attr_celeba.*")}
     partitions = {path.parent: path for path in named(files, "list_eval_partition.*")}
     if len(attributes) == len(partitions) == 1:  # they may lie in folders of their own
         (path,), (partition,) = attributes.values(), partitions.values()
-        yield Found("celeba", path.parent, partial(_celeba, path, partition))
+        yield SplitFiles("celeba", path.parent, partial(_celeba, path, partition))
         return
     for folder in sorted({*attributes} & {*partitions}):
-        yield Found("celeba", folder, partial(_celeba, attributes[folder], partitions[folder]))
+        yield SplitFiles("celeba", folder, partial(_celeba, attributes[folder], partitions[folder]))
 
 
 WATERBIRDS = Benchmark(

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from partwhole._checks import InputError, require
-from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable
+from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitFiles, SplitTable
 from partwhole.atlas.files import lines, named, read_pickle
 
 PARTS = ("train", "val", "test")
@@ -64,7 +64,7 @@ def _read(pairs: Path | None, images: Path | None) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path], benchmark: str, folders: tuple[str, ...]) -> Iterator[Found]:
+def _find(files: Sequence[Path], benchmark: str, folders: tuple[str, ...]) -> Iterator[SplitFiles]:
     """Yield the datasets in folders of these names, whatever their case and signs."""
     pairs = {path.parent.parent: path.parent for path in named(files, f"{FOLDER}/train_pairs.txt")}
     images = {path.parent: path for path in named(files, METADATA)}
@@ -72,7 +72,7 @@ def _find(files: Sequence[Path], benchmark: str, folders: tuple[str, ...]) -> It
         plain = folder.name.casefold().replace("-", "").replace("_", "")
         if plain in folders:
             read = partial(_read, pairs.get(folder), images.get(folder))
-            yield Found(benchmark, folder, read)
+            yield SplitFiles(benchmark, folder, read)
 
 
 def _benchmark(name: str, title: str, source: str, folders: tuple[str, ...]) -> Benchmark:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from partwhole._checks import require
 from partwhole._progress import bar
-from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable
+from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitFiles, SplitTable
 from partwhole.atlas.files import json_items, named
 
 # An audit spreads a column over at most so many values; the rarest words share one.
@@ -93,11 +93,13 @@ def _read(dataset: Path, split: Path) -> SplitTable:
     return SplitTable(frame, ("words",), multi_hot=("words",), remarks=tuple(remarks))
 
 
-def _find(files: Sequence[Path]) -> Iterator[Found]:
+def _find(files: Sequence[Path]) -> Iterator[SplitFiles]:
     for dataset in named(files, "dataset.json"):
         for split in named(files, "splits/*.json"):
             if split.parent.parent == dataset.parent:
-                yield Found(f"cfq/{split.stem}", dataset.parent, partial(_read, dataset, split))
+                yield SplitFiles(
+                    f"cfq/{split.stem}", dataset.parent, partial(_read, dataset, split)
+                )
 
 
 CFQ = Benchmark(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from partwhole._checks import require
 from partwhole._progress import bar
-from partwhole.atlas.benchmark import SPLIT, Benchmark, Found, SplitTable
+from partwhole.atlas.benchmark import SPLIT, Benchmark, SplitFiles, SplitTable
 from partwhole.atlas.files import json_items, named
 
 COMPONENTS = ("shape", "color", "material", "size")
@@ -49,11 +49,11 @@ def _read(folder: Path) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path]) -> Iterator[Found]:
+def _find(files: Sequence[Path]) -> Iterator[SplitFiles]:
     there = set(files)
     for path in named(files, TRAIN):
         if any(path.with_name(name) in there for name in TESTS.values()):
-            yield Found("cogent", path.parent, partial(_read, path.parent))
+            yield SplitFiles("cogent", path.parent, partial(_read, path.parent))
 
 
 COGENT = Benchmark(

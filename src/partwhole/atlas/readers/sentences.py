@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from partwhole._checks import require
-from partwhole.atlas.benchmark import ITEM, SPLIT, Benchmark, Found, SplitTable
+from partwhole.atlas.benchmark import ITEM, SPLIT, Benchmark, SplitFiles, SplitTable
 from partwhole.atlas.files import first_line, lines, named
 
 ABSENT = "none"
@@ -157,12 +157,12 @@ def _read(folder: Path) -> SplitTable:
     )
 
 
-def _find(files: Sequence[Path]) -> Iterator[Found]:
+def _find(files: Sequence[Path]) -> Iterator[SplitFiles]:
     there = set(files)
     for path in named(files, "gen.tsv"):
         train = path.with_name("train.tsv")
         if train in there and first_line(train).count("\t") == 2:
-            yield Found("cogs", path.parent, partial(_read, path.parent))
+            yield SplitFiles("cogs", path.parent, partial(_read, path.parent))
 
 
 COGS = Benchmark(

@@ -18,7 +18,7 @@ from partwhole.audit.page.salience import salience
 from partwhole.audit.page.sections import held_out, remarks, shortcuts
 from partwhole.audit.page.words import share
 from partwhole.audit.wording import count, printable, terms
-from partwhole.page import Html, join, page, table, tag
+from partwhole.page import Html, join, page, section, table, tag
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
@@ -57,7 +57,7 @@ def to_html(report: AuditReport) -> str:
         header=opening(report),
         nav=tag("ol", _links(report)),
         main=join(
-            _section(
+            section(
                 "findings",
                 "Findings",
                 _rows_are_counted(report),
@@ -65,11 +65,9 @@ def to_html(report: AuditReport) -> str:
             ),
             [_split(report, i, evidence) for i, evidence in enumerate(report.evidence[:FULL], 1)],
             _further(report),
-            _section("learners", "Which learners the verdict covers", _learners(report)),
-            _section(
-                "rules", "Rules and settings", rules(report.settings, report.settings.silence)
-            ),
-            _section("remarks", "How the table was read", _remarks(report)),
+            section("learners", "Which learners the verdict covers", _learners(report)),
+            section("rules", "Rules and settings", rules(report.settings, report.settings.silence)),
+            section("remarks", "How the table was read", _remarks(report)),
         ),
         footer=_closing(report),
         style=folder.with_name("audit.css").read_text("utf-8"),
@@ -101,16 +99,6 @@ def _links(report: AuditReport) -> list[Html]:
         link("rules", "Rules and settings"),
         link("remarks", "How the table was read"),
     ]
-
-
-def _section(anchor: str, title: str, *children: object) -> Html:
-    return tag(
-        "section",
-        tag("h2", title, id=f"{anchor}-title"),
-        children,
-        id=anchor,
-        aria_labelledby=f"{anchor}-title",
-    )
 
 
 def _rows_are_counted(report: AuditReport) -> Html | None:
@@ -146,7 +134,7 @@ def _split(report: AuditReport, i: int, evidence: Evidence) -> Html:
         "salience": lambda: evidence.sweep and salience(evidence.case, evidence.sweep),
         "add": lambda: evidence.additions and additions(evidence, evidence.additions),
     }
-    section = _section(
+    of_split = section(
         f"s{i}",
         f"Test split “{printable(evidence.case.name)}”",
         [
@@ -157,7 +145,7 @@ def _split(report: AuditReport, i: int, evidence: Evidence) -> Html:
     )
     # A screen reader cannot distinguish regions of the same name.
     numbered = rf"\g<0>, test split {i}"
-    return Html(re.sub(r'role="region" aria-label="[^"]*', numbered, section.text))
+    return Html(re.sub(r'role="region" aria-label="[^"]*', numbered, of_split.text))
 
 
 def _nothing(evidence: Evidence) -> Html:
@@ -186,7 +174,7 @@ def _further(report: AuditReport) -> Html | None:
         for evidence in further_evidence[:MOST_FURTHER]
     ]
     left = len(further_evidence) - len(lines)
-    return _section(
+    return section(
         "further",
         "Further test splits",
         tag(
