@@ -153,7 +153,7 @@ def write_atlas(
                 refused.append((split.name, str(error)))
             else:
                 verdicts += verdicts_of(split, table, report)
-                pages[split.name] = _page_name(split.name)
+                pages[split.name] = _page_name(split.name, [*pages.values()])
                 files = {target / pages[split.name]: report.to_html()}
             # All together after each split, so that what is written is whole whenever it ends.
             overview = _overview(verdicts, pages, refused)
@@ -163,15 +163,19 @@ def write_atlas(
     return Atlas(tuple(ranked(verdicts)), tuple(refused), target / OVERVIEW)
 
 
-def _page_name(name: str) -> str:
+def _page_name(name: str, used: Sequence[str]) -> str:
     """Return the name of a split's page, in signs that need no quotes in a link.
 
     Examples
     --------
-    >>> _page_name("scan/length"), _page_name("gscan/my data (a/b)")
-    ('scan-length.html', 'gscan-my-data-a-b.html')
+    >>> _page_name("gscan/my data (a/b)", [])
+    'gscan-my-data-a-b.html'
+    >>> _page_name("scan/a b", ["scan-a-b.html", "index.html"])
+    'scan-a-b-2.html'
     """
-    return f"{re.sub('[^A-Za-z0-9._]+', '-', name).strip('-.')}.html"
+    plain = re.sub("[^A-Za-z0-9._]+", "-", name).strip("-.")
+    names = (f"{plain}{end}.html" for end in ("", *(f"-{i}" for i in range(2, len(used) + 3))))
+    return next(page for page in names if page not in used)
 
 
 def stored_atlas() -> Atlas:
