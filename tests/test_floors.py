@@ -30,6 +30,7 @@ FLOORS = {
     "page": 0,
     "store": 0,
     "tasks": 1,
+    "recordings": 1.5,  # stands on tasks
     "features": 1,
     "limits": 2,
     "measures": 2,

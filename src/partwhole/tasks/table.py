@@ -114,7 +114,7 @@ def from_frame(
             "drop or fill those rows first",
         )
     column: dict[str, pd.Series] = {name: _inferred(frame[name]) for name in all_columns}  # type: ignore[misc]
-    coded = [_codes(column[name]) for name in components]
+    coded = [value_codes(column[name]) for name in components]
     outputs = [_targets(column[name]) for name in targets]
     return Task(
         np.stack([codes for codes, _ in coded], axis=1),
@@ -146,7 +146,7 @@ def _inferred(column: pd.Series) -> pd.Series:
     return column.infer_objects() if column.dtype == object else column
 
 
-def _codes(column: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
+def value_codes(column: pd.Series) -> tuple[np.ndarray, tuple[Hashable, ...]]:
     """Return a column's values as numbers: category order, else sorted, else by appearance."""
     import pandas as pd
 
@@ -177,7 +177,7 @@ def _targets(column: pd.Series) -> np.ndarray:
         return column.to_numpy(dtype=float, copy=True)
     if column.dtype == object and all(map(_is_number, column)):
         return np.array([float(entry) for entry in column])
-    codes, values = _codes(column)
+    codes, values = value_codes(column)
     require(
         len(values) >= 2,
         "a target of labels needs at least two of them",
