@@ -8,32 +8,40 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.covariance import LedoitWolf
 
 from partwhole import features, solve, tasks
 from partwhole._checks import InputError
 from partwhole.features.subsets import mask_of
 from partwhole.measures import salience
+from partwhole.recordings import Recording
 
 
-def brute_force(features, components, self_pairs):
-    """Average inner products over pairs, from the n x n matrix, and the noise-corrected square."""
-    gram = features @ features.T
+def brute_force(features, components, self_pairs, groups=None):
+    """Average squared distances over pairs of tuples, from products of single samples."""
+    n = len(features)
     tuples = sorted(set(map(tuple, components.tolist())))
     rows = [np.flatnonzero((components == t).all(axis=1)) for t in tuples]
+    scatter = [np.sum((features[r] - features[r].mean(axis=0)) ** 2) / (len(r) - 1)
+               for r in rows if len(r) > 1]  # fmt: skip
+    noise = np.mean(scatter) if scatter else 0.0
+    apart = np.ones((n, n), dtype=bool) if self_pairs else ~np.eye(n, dtype=bool)
+    gram = features @ features.T
+    squares = []
+    for of_tuple in rows:
+        block, chosen = (m[np.ix_(of_tuple, of_tuple)] for m in (gram, apart))
+        squares.append(block[chosen].mean() if chosen.any() else block.mean() - noise)
     n_components = components.shape[1]
-    found: dict[int, list[float]] = {mask: [] for mask in range(1 << n_components)}
+    halves: dict[int, list[float]] = {mask: [] for mask in range(1 << n_components)}
     for (i, t), (j, u) in combinations(enumerate(tuples), 2):
         mask = mask_of(c for c in range(n_components) if t[c] == u[c])
-        found[mask].append(gram[np.ix_(rows[i], rows[j])].mean())
-    for own in rows:
-        block = gram[np.ix_(own, own)]
-        if self_pairs:
-            found[len(found) - 1].append(block.mean())
-        elif len(own) > 1:
-            off = block.sum() - np.trace(block)
-            found[len(found) - 1].append(off / (len(own) * (len(own) - 1)))
-    kappa = [np.mean(entries) if entries else np.nan for entries in found.values()]
-    return np.array(kappa), [len(entries) for entries in found.values()]
+        inner = gram[np.ix_(rows[i], rows[j])].mean()
+        halves[mask].append(0.5 * (squares[i] + squares[j]) - inner)
+    own = np.mean(squares)
+    kappa = [own - np.mean(entries) if entries else np.nan for entries in halves.values()]
+    kappa[-1] = own
+    n_pairs = [len(entries) for entries in halves.values()]
+    return np.array(kappa), [*n_pairs[:-1], len(tuples)]
 
 
 def planted(rng, sigma, n_values, repeats, noise):
@@ -94,15 +102,14 @@ def test_planted_saliences_come_back_where_self_pairs_are_off():
     assert biased.mean(axis=0)[-1] > truth[-1] + 0.1
 
 
-@pytest.mark.parametrize("centre", [False, True])
-def test_intervals_cover_the_planted_salience(centre):
+def test_intervals_cover_the_planted_salience():
     # 95 % of 120 is 114; a binomial count falls below 105 with probability 0.001.
     rng = np.random.default_rng(2)
     sigma = np.array([0.2, 0.3, 0.2, 0.3])
     covered = np.zeros(2)
     for _ in range(120):
         data, rows = planted(rng, sigma, (4, 4), (4, 6), 1.0)
-        found = salience(data, rows, centre=centre, bootstrap=120, seed=3)
+        found = salience(data, rows, bootstrap=120, seed=3)
         low, high = found.salience_interval.T
         truth = np.array([0.25, 0.3]) / 0.8
         covered += (low <= truth) & (truth <= high)
@@ -128,9 +135,10 @@ def test_structure_equals_the_explained_share_of_pair_similarity_without_noise()
     rng = np.random.default_rng(4)
     rows = np.array(list(product(range(3), range(3), range(2))))
     data = rng.normal(1.0, 1.0, (len(rows), 6))
+    centred = data - data.mean(axis=0)
     similarity, overlap = [], []
     for i, j in combinations(range(len(rows)), 2):
-        similarity.append(data[i] @ data[j])
+        similarity.append(centred[i] @ centred[j])
         overlap.append(mask_of(np.flatnonzero(rows[i] == rows[j]).tolist()))
     similarity, overlap = np.array(similarity), np.array(overlap)
     fitted = np.zeros_like(similarity)
@@ -147,9 +155,9 @@ def test_order_of_rows_is_irrelevant_and_input_is_kept():
     rng = np.random.default_rng(5)
     data, rows = planted(rng, np.array([0.1, 0.2, 0.3, 0.4]), (4, 3), (1, 4), 1.0)
     before = data.copy(), rows.copy()
-    one = salience(data, rows, centre=True, bootstrap=5)
+    one = salience(data, rows, bootstrap=5)
     order = rng.permutation(len(rows))
-    two = salience(data[order], rows[order], centre=True)
+    two = salience(data[order], rows[order])
     np.testing.assert_allclose(one.kappa, two.kappa, atol=1e-12)
     assert one.structure == pytest.approx(two.structure)
     assert one.noise == pytest.approx(two.noise)
@@ -157,14 +165,31 @@ def test_order_of_rows_is_irrelevant_and_input_is_kept():
     np.testing.assert_array_equal(rows, before[1])
 
 
-def test_centring_on_a_full_balanced_grid_leaves_saliences():
+@pytest.mark.parametrize("offset", [1.0, 30.0, 2.0**20])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_constant_added_to_all_features_changes_no_salience(offset, grouped):
+    # Ten of sixteen combinations, so that inner products would depend on the mean.
     rng = np.random.default_rng(6)
-    rows = np.repeat(list(product(range(4), range(3))), 3, axis=0)
+    cells = np.array([[a, b] for a in range(4) for b in range(4) if a + b < 4])
+    rows = np.repeat(cells, 4, axis=0)
     data = rng.normal(size=(len(rows), 7))
-    plain, centred = salience(data, rows), salience(data, rows, centre=True)
-    shift = plain.kappa - centred.kappa
-    np.testing.assert_allclose(shift, shift[0], atol=1e-12)
-    assert not np.allclose(shift[0], 0.0)
+    groups = np.tile(np.arange(4), len(cells)) if grouped else None
+    plain = salience(data, rows, groups=groups, bootstrap=20)
+    moved = salience(data + offset, rows, groups=groups, bootstrap=20)
+    # Features keep 16 digits, of which the offset takes its size squared in no product.
+    close = {"rtol": 0, "atol": 1e-12 * offset**1.5}
+    np.testing.assert_allclose(list(moved.saliences.values()), list(plain.saliences.values()),
+                               **close)  # fmt: skip
+    np.testing.assert_allclose(moved.salience_interval, plain.salience_interval, **close)
+    assert moved.structure == pytest.approx(plain.structure, abs=1e-12 * offset**1.5)
+    assert moved.kappa[0] == pytest.approx(
+        plain.kappa[0] + 7 * offset**2 + 2 * offset * np.sum(_tuple_mean(data, rows)), rel=1e-9
+    )
+
+
+def _tuple_mean(data, rows):
+    tuples = np.unique(rows, axis=0)
+    return np.mean([data[(rows == t).all(axis=1)].mean(axis=0) for t in tuples], axis=0)
 
 
 def test_saliences_of_components_differ_when_planted_so():
@@ -227,7 +252,7 @@ def test_errors_say_rule_got_remedy(arguments, sentence):
 
 
 ROWS = np.repeat(list(product(range(3), range(3))), 2, axis=0)
-NOT_INTEGERS = "components is an array of whole numbers of shape (n, C); got {}"
+NOT_INTEGERS = "components is an array of whole numbers of shape (n, C){}; got {}"
 NOT_A_TABLE = "features is an array of finite numbers of shape (n, p)"
 
 
@@ -240,7 +265,7 @@ NOT_A_TABLE = "features is an array of finite numbers of shape (n, p)"
         ([[0], [1, 2]], "rows of different lengths, or numbers too large; pass rows of one length"),
         (ROWS[:, 0], "shape (18,); pass shape (n, C)"),
         (ROWS / 2.0, "12 that are not whole; round, drop or fill them first"),
-        ("ab", "'ab'; pass an array or a list"),
+        ("ab", "'ab'; pass one of these"),
     ],
     ids=["frame", "strings", "list", "uneven", "flat", "halves", "text"],
 )
@@ -249,7 +274,9 @@ def test_components_that_are_not_integers_are_refused(components, got):
         components = components.astype(object)
     with pytest.raises(InputError) as caught:
         salience(np.ones((18, 2)), components)
-    assert str(caught.value) == NOT_INTEGERS.format(got)
+    # Text is no array of any shape, so that the alternative is named too.
+    ending = " or None" if got.endswith("pass one of these") else ""
+    assert str(caught.value) == NOT_INTEGERS.format(ending, got)
 
 
 @pytest.mark.parametrize(
@@ -326,21 +353,158 @@ def test_missing_structure_says_why(data, components, reason):
     assert any(note.startswith(f"structure is NaN: {reason}") for note in found.notes)
 
 
-def test_a_huge_offset_is_told_and_centring_mends_it():
-    rng = np.random.default_rng(10)
-    clean = np.eye(3)[ROWS].reshape(18, 6) + rng.normal(0, 0.01, (18, 6))
-    far = clean + 2.0**20
-    noted = salience(far, ROWS).notes
-    assert any("pass centre=True to take the features' common offset away" in n for n in noted)
-    for data, centre in ((far, True), (clean, False), (clean, True)):
-        found = salience(data, ROWS, centre=centre)
-        assert not any("centre=True" in note for note in found.notes)
-        assert found.salience == pytest.approx([0.5, 0.0], abs=0.01)
-    # A smaller offset leaves saliences, but drowns the structure.
-    near = salience(clean + 1000.0, ROWS)
-    assert near.salience == pytest.approx([0.5, 0.0], abs=0.01)
-    assert near.structure < 0.5
-    assert near.notes[-1].endswith("may hide it, look again with centre=True")
+def by_pairs_of_groups(data, rows, groups):
+    """Average half distances over pairs of tuples and of groups in which both tuples are."""
+    n_components = rows.shape[1]
+    tuples = np.unique(rows, axis=0)
+    mean = {}
+    for (t, tuple_), g in product(enumerate(tuples), np.unique(groups)):
+        inside = (rows == tuple_).all(axis=1) & (groups == g)
+        if inside.any():
+            mean[t, g] = data[inside].mean(axis=0)
+    halves, own = [[] for _ in range(1 << n_components)], []
+    for g, h in combinations(np.unique(groups), 2):
+        both = [t for t in range(len(tuples)) if (t, g) in mean and (t, h) in mean]
+        if len(both) < 2:
+            continue
+        own += [mean[t, g] @ mean[t, h] for t in both]
+        for t, u in combinations(both, 2):
+            mask = mask_of(np.flatnonzero(tuples[t] == tuples[u]).tolist())
+            halves[mask].append((mean[t, g] - mean[u, g]) @ (mean[t, h] - mean[u, h]) / 2)
+    lead = np.mean(own)
+    return np.array([lead - np.mean(h) if h else np.nan for h in halves[:-1]] + [lead])
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_groups_give_distances_across_them_alone(complete):
+    rng = np.random.default_rng(21)
+    rows = np.repeat(list(product(range(3), range(2))), 8, axis=0)
+    groups = np.tile(np.repeat(np.arange(4), 2), 6)
+    keep = np.ones(48, dtype=bool) if complete else rng.random(48) < 0.6
+    data = rng.normal(size=(48, 5)) + 2.0 * rng.normal(size=(6, 5))[rows @ [2, 1]]
+    data, rows, groups = data[keep], rows[keep], groups[keep]
+    measured = salience(data, rows, groups=groups)
+    expected = by_pairs_of_groups(data - _tuple_mean(data, rows), rows, groups)
+    np.testing.assert_allclose(measured.centred, expected, atol=1e-12)
+    # What all samples of a group share changes no distance.
+    shifted = data + rng.normal(size=(4, 5))[groups]
+    moved = salience(shifted, rows, groups=groups)
+    distances = (result.centred[-1] - result.centred[:-1] for result in (measured, moved))
+    np.testing.assert_allclose(*distances, atol=1e-12)
+    assert moved.structure == pytest.approx(measured.structure) or not complete
+
+
+def test_offsets_of_runs_bias_saliences_unless_they_are_groups():
+    # 400 recordings: the standard error of a mean is near .005; the bias without groups, .1.
+    rng = np.random.default_rng(22)
+    sigma = np.array([0.0, 0.3, 0.2, 0.3])
+    truth = np.array([0.375, 0.25, 0.375])
+    plain, across, covered = [], [], np.zeros(3)
+    for seed in range(400):
+        data, rows = planted(rng, sigma, (4, 4), (6, 6), 1.0)
+        order = np.lexsort(rows.T)
+        data, rows = data[order], rows[order]
+        runs = np.tile(np.arange(6), 16)
+        data = data + rng.normal(size=(6, data.shape[1]))[runs] / np.sqrt(data.shape[1])
+        plain.append(list(salience(data, rows).saliences.values()))
+        result = salience(data, rows, groups=runs, bootstrap=100, seed=seed)
+        across.append(list(result.saliences.values()))
+        low, high = np.array(list(result.saliences_interval.values())).T
+        covered += (low <= truth) & (truth <= high)
+    error = np.std(across, axis=0) / 20
+    assert np.all(np.abs(np.mean(across, axis=0) - truth) < 4 * error), np.mean(across, axis=0)
+    assert abs(np.mean(plain, axis=0) - truth).max() > 0.05
+    # Six runs: percentiles of few groups cover less than 95 %.
+    assert np.all(covered > 0.85 * 400), covered
+
+
+def test_intervals_over_neurons_cover_the_population():
+    # Binomial: 95 % of 150 is 142; below 131 with probability .001.
+    rng = np.random.default_rng(23)
+    rows = np.repeat(list(product(range(4), range(4))), 4, axis=0)
+    covered = {"trials": np.zeros(3), "neurons": np.zeros(3), "both": np.zeros(3)}
+    truth = np.array([0.4, 0.4, 0.2])
+    for seed in range(150):
+        parts = [np.sqrt(share) * rng.normal(size=(size, 100))
+                 for share, size in zip(truth, (4, 4, 16), strict=True)]  # fmt: skip
+        clean = parts[0][rows[:, 0]] + parts[1][rows[:, 1]] + parts[2][4 * rows[:, 0] + rows[:, 1]]
+        data = clean + rng.normal(size=clean.shape)
+        for resample, count in covered.items():
+            result = salience(data, rows, resample=resample, bootstrap=100, seed=seed)
+            low, high = np.array(list(result.saliences_interval.values())).T
+            count += (low <= truth) & (truth <= high)
+    assert np.all(covered["neurons"] > 130), covered
+    assert np.all(covered["both"] > 130), covered
+    assert covered["trials"].min() < 125, covered
+
+
+def test_few_trials_say_that_there_is_no_interval():
+    rng = np.random.default_rng(24)
+    rows = np.repeat(list(product(range(2), range(2))), 2, axis=0)
+    for _ in range(20):
+        result = salience(rng.normal(size=(8, 4)), rows, bootstrap=50)
+        missing = np.isnan(list(result.saliences_interval.values())).any()
+        assert missing == any("intervals of saliences are NaN" in note or "are NaN" in note
+                              for note in result.notes)  # fmt: skip
+
+
+def test_neurons_of_several_sessions_add_up():
+    rng = np.random.default_rng(25)
+    rows = np.repeat(list(product(range(3), range(3))), 4, axis=0)
+    first, second = rng.normal(size=(36, 5)), rng.normal(size=(36, 3))
+    responses = np.full((72, 8), np.nan)
+    responses[:36, :5], responses[36:, 5:] = first, second
+    recording = Recording(
+        responses, np.tile(rows, (2, 1)), ("a", "b"), ((0, 1, 2),) * 2,
+        sessions=np.repeat([0, 1], 36),
+    )  # fmt: skip
+    both = salience(recording, bootstrap=30)
+    sums = salience(first, rows).kappa + salience(second, rows).kappa
+    np.testing.assert_allclose(both.kappa, sums, atol=1e-12)
+    together = salience(np.hstack([first, second]), rows)
+    np.testing.assert_allclose(both.kappa, together.kappa, atol=1e-12)
+    assert both.noise == pytest.approx(together.noise)
+    assert len(both.replicates) == 30
+    assert np.isfinite(salience(recording, resample="neurons", bootstrap=30).replicates).all()
+
+
+def test_whitened_features_are_those_of_the_shrunk_covariance():
+    rng = np.random.default_rng(26)
+    rows = np.repeat(list(product(range(3), range(3))), 20, axis=0)
+    mixing = rng.normal(size=(6, 6))
+    parts = rng.normal(size=(2, 3, 6))
+    clean = parts[0][rows[:, 0]] + parts[1][rows[:, 1]]
+    data = clean + rng.normal(size=clean.shape) @ mixing
+    residuals = data - np.repeat(data.reshape(9, 20, 6).mean(axis=1), 20, axis=0)
+    shrunk = LedoitWolf(assume_centered=True).fit(residuals).covariance_ * 180 / 171
+    values, vectors = np.linalg.eigh(shrunk)
+    expected = salience(data @ (vectors / np.sqrt(values)), rows)
+    whitened = salience(data, rows, whiten="full")
+    np.testing.assert_allclose(whitened.kappa, expected.kappa, rtol=1e-8)
+    assert whitened.noise == pytest.approx(expected.noise, rel=1e-8)
+    data = clean + np.random.default_rng(27).normal(size=clean.shape) @ mixing
+    spread = np.sqrt((mixing**2).sum(axis=0))
+    diagonal = salience(data, rows, whiten="diagonal")
+    expected = salience(clean / spread, rows, self_pairs=True)
+    # Of 180 trials, as measured over seeds: .04.
+    np.testing.assert_allclose(diagonal.salience, expected.salience, atol=0.12)
+    assert diagonal.noise == pytest.approx(6.0, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"groups": np.arange(18) % 2, "self_pairs": True}, "no product across groups; got"),
+        ({"resample": "groups"}, "groups are resampled where there are some; got none; pass"),
+        ({"groups": np.arange(18) % 2, "resample": "trials"}, "not resampled alone; got resample"),
+        ({"groups": np.arange(18) // 2}, "need two tuples that are in the same two groups; got"),
+        ({"components": None}, "components say which tuple each sample shows; got none; pass"),
+    ],
+)  # fmt: skip
+def test_groups_and_resampling_that_exclude_one_another(options, sentence):
+    arguments = {"features": np.random.default_rng(0).normal(size=(18, 3)), "components": ROWS}
+    with pytest.raises(InputError, match=sentence):
+        salience(**(arguments | options))
 
 
 def test_kernels_of_replicates_give_intervals_of_predictions():
@@ -350,7 +514,7 @@ def test_kernels_of_replicates_give_intervals_of_predictions():
     kernels = found.kernels()
     assert len(kernels) == 40
     for kernel, kappa in zip(kernels, found.replicates, strict=True):
-        np.testing.assert_allclose(kernel.kappa, kappa, atol=1e-12)
+        np.testing.assert_allclose(kernel.kappa, kappa + found.level, atol=1e-12)
     lows, highs = found.saliences_interval[(0,)]
     drawn = np.quantile([kernel.saliences[(0,)] for kernel in kernels], [0.025, 0.975])
     np.testing.assert_allclose(drawn, (lows, highs))

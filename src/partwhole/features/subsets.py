@@ -66,7 +66,7 @@ def zeta(sigma: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batch s
     >>> zeta(np.array([0.1, 0.27, 0.27, 0.36])).round(2).tolist()
     [0.1, 0.37, 0.37, 1.0]
     """
-    return _over_subsets("sigma", sigma, 1.0)
+    return over_subsets("sigma", sigma, 1.0)
 
 
 @door
@@ -89,7 +89,7 @@ def moebius(kappa: Float[np.ndarray, "*batch sets"]) -> Float[np.ndarray, "*batc
     >>> moebius(np.array([0.1, 0.37, 0.37, 1.0])).round(2).tolist()
     [0.1, 0.27, 0.27, 0.36]
     """
-    return _over_subsets("kappa", kappa, -1.0)
+    return over_subsets("kappa", kappa, -1.0)
 
 
 def require_sets(count: int, name: str) -> None:
@@ -102,7 +102,8 @@ def require_sets(count: int, name: str) -> None:
     )
 
 
-def _over_subsets(name: str, numbers: np.ndarray, sign: float) -> np.ndarray:
+def over_subsets(name: str, numbers: np.ndarray, sign: float) -> np.ndarray:
+    """Return the sum over subsets, or with sign -1 its inverse; what rests on a NaN is NaN."""
     require_sets(numbers.shape[-1], name)
     out = np.array(numbers, dtype=float)
     n_components = out.shape[-1].bit_length() - 1

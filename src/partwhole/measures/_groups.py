@@ -1,11 +1,11 @@
-"""Sums over groups of tuples: similarity by exact overlap, without a tuples x tuples matrix."""
+"""Sums over groups of tuples: distances by exact overlap, without a tuples x tuples matrix."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from scipy import sparse
 
 from partwhole.features.conjunctions import Dictionary
@@ -40,7 +40,7 @@ class TupleGroups:
             for shared in sharing
         ]
         # Ordered pairs of different tuples; each is counted twice.
-        pairs = np.rint(over_supersets(np.array([*at_least, 0])) / 2).astype(int)
+        pairs = np.rint(over_supersets(np.array([*at_least, 0.0])) / 2).astype(int)
         return cls(index, counts, np.argsort(index, kind="stable"), tuple(sharing), pairs)
 
     def averaging(self, weights: np.ndarray) -> sparse.csr_matrix:
@@ -52,28 +52,54 @@ class TupleGroups:
             shape=(len(self.counts), len(self.index)),
         )
 
-    def similarity(
-        self, features: np.ndarray, squares: np.ndarray, weights: np.ndarray, self_pairs: bool
-    ) -> np.ndarray:
-        """Return kappa by overlap set, each sample counted with its weight."""
-        means = self.averaging(weights) @ features
-        sq_norms = np.einsum("ij,ij->i", means, means)
-        at_least = [
-            float(np.sum((shared @ means) ** 2) - sq_norms.sum()) for shared in self.sharing
-        ]
-        exactly = over_supersets(np.array([*at_least, 0.0]))
-        kappa = np.full(len(exactly), np.nan)
-        np.divide(exactly, 2 * self.n_pairs, out=kappa, where=self.n_pairs > 0)
-        if self_pairs:
-            kappa[-1] = sq_norms.mean()
-            return kappa
-        total = np.bincount(self.index, weights)
-        self_weight = np.bincount(self.index, weights**2)
+    def half_distances(
+        self,
+        first: Float[np.ndarray, "T p"],
+        second: Float[np.ndarray, "T p"],
+        squares: Float[np.ndarray, "T q"],
+    ) -> Float[np.ndarray, "sets q"]:
+        r"""Return half the squared distances of tuples, summed over their pairs by exact overlap.
+
+        A pair's is :math:`(q_t + q_u - f_t g_u - f_u g_t) / 2`, with two estimates f and g of the
+        tuples' means and an estimate q of their squares, by feature or summed over features; 0 for
+        equal tuples.
+        """
+        whole = squares.shape[1] < first.shape[1]
+        product = (first * second).sum(axis=0)
+        at_least = []
+        for shared in self.sharing:
+            size = np.asarray(shared.T @ shared.sum(axis=1)).ravel()
+            crossed = ((shared @ first) * (shared @ second)).sum(axis=0) - product
+            at_least.append((size - 1.0) @ squares - (crossed.sum() if whole else crossed))
+        at_least.append(np.zeros_like(at_least[0]))
+        return 0.5 * over_supersets(np.array(at_least))
+
+    def squares(
+        self,
+        samples: Float[np.ndarray, "n q"],
+        means: Float[np.ndarray, "T q"],
+        weights: Float[np.ndarray, " n"],
+        noise: Float[np.ndarray, " q"],
+    ) -> Float[np.ndarray, "T q"]:
+        """Return squares of the tuples' means from products of different samples.
+
+        Of a single sample it is its square less the variance of the noise.
+
+        Parameters
+        ----------
+        samples, means : float arrays, shapes (n, q) and (T, q)
+            Squares of samples and of their plain means.
+        weights : float array, shape (n,)
+        noise : float array, shape (q,)
+        """
+        total, self_weight = np.bincount(self.index, weights), np.bincount(self.index, weights**2)
         left = total**2 - self_weight
         usable = left > 0.5
-        inner = total**2 * sq_norms - np.bincount(self.index, weights**2 * squares)
-        kappa[-1] = np.mean(inner[usable] / left[usable]) if usable.any() else np.nan
-        return kappa
+        products = total[:, None] ** 2 * means - self_weight[:, None] * (
+            self.averaging(weights**2) @ samples
+        )
+        products = products / np.where(usable, left, 1.0)[:, None]
+        return np.where(usable[:, None], products, means - noise)
 
     def resampled(self, rng: np.random.Generator) -> np.ndarray:
         """Return how often each sample is drawn when every tuple resamples its samples."""
@@ -84,73 +110,6 @@ class TupleGroups:
 
 
 def over_supersets(numbers: np.ndarray) -> np.ndarray:
-    """Invert the sum over supersets (the Möbius form, with complements for sets)."""
-    return np.asarray(moebius(numbers[::-1].astype(float))[::-1])
-
-
-def structure_score(
-    features: np.ndarray, components: np.ndarray, *, correct: bool
-) -> tuple[float, str]:
-    r"""Return the share of the variance of tuple similarity that overlap sets explain.
-
-    Where it is NaN the second entry says why; else that is empty.
-
-    The mean square of :math:`\mu_t \cdot \mu_{t'}` over pairs is estimated without bias from
-    :math:`D_t = \sum_{i \ne j} x_i x_j^T / (m_t (m_t - 1))`, as
-    :math:`|\sum_t D_t|^2 - \sum_t |D_t|^2`; squares of mean similarities are lowered by their
-    sampling variance, from each sample's influence on them.
-    """
-    groups = TupleGroups.of(components)
-    if correct:
-        repeated = groups.counts[groups.index] >= 2
-        features, components = features[repeated], components[repeated]
-        if len(np.unique(components, axis=0)) < 2:
-            return np.nan, "fewer than two tuples have two samples"
-        groups = TupleGroups.of(components)
-    if np.sum(groups.n_pairs > 0) < 2:
-        return np.nan, "all pairs of tuples share the same components"
-    counts, index = groups.counts, groups.index
-    mean_of = groups.averaging(np.ones(len(index)))
-    means = mean_of @ features
-    sq_norms = np.einsum("ij,ij->i", means, means)
-    if correct:
-        pairs = counts * (counts - 1.0)
-        scaled = features / np.sqrt(pairs)[index, None]
-        sums = means * counts[:, None]
-        lengthened = means * np.sqrt(counts / (counts - 1.0))[:, None]
-        whole = lengthened.T @ lengthened - scaled.T @ scaled
-        along = np.einsum("ij,ij->i", features, sums[index]) ** 2
-        crossed = np.array([
-            float(np.sum((features[rows] @ features[rows].T) ** 2))
-            for rows in np.split(groups.order, np.cumsum(counts)[:-1])
-        ])  # fmt: skip
-        diagonal = (counts**4 * sq_norms**2 - 2 * np.bincount(index, along) + crossed) / pairs**2
-    else:
-        whole, diagonal = means.T @ means, sq_norms**2
-    n_pairs = 2.0 * groups.n_pairs
-    square = (float(np.sum(whole**2)) - float(diagonal.sum())) / n_pairs.sum()
-
-    # For each tuple the sum of the others' means, by exact overlap with it.
-    partners = np.stack([shared.T @ (shared @ means) - means for shared in groups.sharing])
-    partners = _supersets_first(np.concatenate([partners, np.zeros_like(partners[:1])]))
-    present = np.flatnonzero(n_pairs > 0)
-
-    def squared(partners: np.ndarray, count: float) -> float:
-        product = float(np.sum(means * partners)) / count
-        if not correct:
-            return product**2
-        influence = 2.0 / count * np.einsum("ij,ij->i", features, partners[index])
-        spread = np.bincount(index, influence**2) - counts * (mean_of @ influence) ** 2
-        return product**2 - float(np.sum(spread / (counts * (counts - 1.0))))
-
-    by_set = sum(n_pairs[s] * squared(partners[s], n_pairs[s]) for s in present) / n_pairs.sum()
-    grand = squared(partners[present].sum(axis=0), n_pairs.sum())
-    if square - grand <= 1e-12 * abs(square):
-        return np.nan, "the similarity of different tuples doesn't vary beyond its noise"
-    return float((by_set - grand) / (square - grand)), ""
-
-
-def _supersets_first(numbers: np.ndarray) -> np.ndarray:
-    """Invert the sum over supersets along the first axis."""
+    """Invert the sum over supersets along the first axis (the Möbius form, with complements)."""
     flat = np.moveaxis(numbers[::-1], 0, -1)
     return np.moveaxis(moebius(flat), -1, 0)[::-1]

@@ -1,13 +1,12 @@
 r"""Saliences of a measured representation: how strongly it separates each conjunction.
 
-All similarities are inner products of different samples, from sums over groups of tuples, so no
-n x n matrix is formed.
+They come from distances between tuples, in products of different samples and from sums over groups
+of tuples, so no n x n matrix is formed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -16,11 +15,15 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Index, ProperFraction, Seed
 from partwhole.features import OverlapKernel
-from partwhole.features.subsets import MAX_COMPONENTS, moebius, set_of, set_sizes
-from partwhole.measures._groups import TupleGroups, structure_score
+from partwhole.features.subsets import MAX_COMPONENTS, moebius, over_subsets, set_of, set_sizes
+from partwhole.measures._groups import TupleGroups
+from partwhole.measures._resampling import Resample, chosen_resampling, replicates_of
+from partwhole.measures._samples import Whiten, blocks_of, prepared
+from partwhole.measures._similarity import Products, noise_by_feature, of_groups, of_trials
+from partwhole.measures._structure import structure_of
+from partwhole.recordings import Recording
 
-# A lead of identical tuples below this share of the similarity keeps few digits.
-FEW_DIGITS = 1e-10
+FEW_GROUPS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +34,15 @@ class Salience:
     ----------
     n_components : int
         C.
-    kappa : float array, shape (2**C,)
-        Mean similarity by overlap set (bitmask: bit c stands for component c); NaN where no
-        two tuples have exactly that overlap.
+    centred : float array, shape (2**C,)
+        Similarity by overlap set (bitmask: bit c stands for component c) of features centred over
+        tuples: the mean squared length of tuples, less half the mean squared distance of pairs with
+        that overlap. NaN where no two tuples have exactly that overlap.
+    level : float
+        Squared length of the mean over tuples, by which similarities of the features as they are
+        exceed those of centred ones.
     n_pairs : int array, shape (2**C,)
-        Pairs of different tuples with that overlap; for the full set, the number of tuples
-        whose own similarity could be measured.
+        Pairs of different tuples with that overlap; for the full set, the number of tuples.
     noise : float
         Trace of the covariance within a tuple, mean over tuples, in units of similarity. To a
         learner on far more features than trials it is a ridge, for each observation (for others
@@ -55,8 +61,10 @@ class Salience:
         then noise counts as similarity and saliences are biased towards the full conjunction.
     confidence : float
         Level of the intervals.
+    resampled : {"trials", "groups", "neurons", "both"}
+        What the replicates draw anew.
     replicates : float array, shape (B, 2**C)
-        Bootstrap replicates of `kappa`, widened as `salience` says; B is 0 without bootstrap.
+        Bootstrap replicates of `centred`, widened as `salience` says; B is 0 without bootstrap.
     n_samples, n_tuples : int
     notes : tuple of str
         What could not be measured, and why.
@@ -70,16 +78,23 @@ class Salience:
     """
 
     n_components: int
-    kappa: Float[np.ndarray, " sets"]
+    centred: Float[np.ndarray, " sets"]
+    level: float
     n_pairs: Int[np.ndarray, " sets"]
     noise: float
     structure: float
     self_pairs: bool
     confidence: float
+    resampled: Resample
     replicates: Float[np.ndarray, "B sets"] = field(repr=False)
     n_samples: int
     n_tuples: int
     notes: tuple[str, ...] = ()
+
+    @property
+    def kappa(self) -> Float[np.ndarray, " sets"]:
+        """Return the mean similarity by overlap set, features not centred."""
+        return self.centred + self.level
 
     @property
     def similarity(self) -> Float[np.ndarray, " orders"]:
@@ -89,12 +104,12 @@ class Salience:
     @property
     def salience(self) -> Float[np.ndarray, " C"]:
         """Return S(1; C)..S(C; C), from the similarities by count."""
-        return self._by_order(self.kappa)
+        return self._by_order(self.centred)
 
     @property
     def saliences(self) -> dict[tuple[int, ...], float]:
         """Return the salience of every non-empty set of components."""
-        return dict(zip(self._sets, _shares(self.kappa).tolist(), strict=True))
+        return dict(zip(self._sets, _shares(self.centred).tolist(), strict=True))
 
     @property
     def kernel(self) -> OverlapKernel:
@@ -114,7 +129,7 @@ class Salience:
         >>> measured.kernel.nonnegative().salience.round(2).tolist()
         [0.5, 0.0]
         """
-        return OverlapKernel(self.n_components, moebius(self._whole(self.kappa, "overlap set")))
+        return self._kernel(self._whole(self.centred, "overlap set"))
 
     @property
     def count_kernel(self) -> OverlapKernel:
@@ -122,8 +137,8 @@ class Salience:
 
         Saliences may scatter below 0, as in `kernel`; ``nonnegative()`` sets these to 0.
         """
-        similarity = self._whole(self.similarity, "overlap count")
-        return OverlapKernel.from_similarity(similarity.tolist())
+        similarity = self._whole(self._by_count(self.centred), "overlap count")
+        return self._kernel(similarity[set_sizes(self.n_components)])
 
     def kernels(self) -> list[OverlapKernel]:
         """Return a kernel like `kernel` for each bootstrap replicate.
@@ -151,13 +166,13 @@ class Salience:
         >>> bool(np.quantile(leads, 0.025) < 2.0 < np.quantile(leads, 0.975))
         True
         """
-        self._whole(self.kappa, "overlap set")
-        return [OverlapKernel(self.n_components, moebius(kappa)) for kappa in self.replicates]
+        self._whole(self.centred, "overlap set")
+        return [self._kernel(centred) for centred in self.replicates]
 
     @property
     def kappa_interval(self) -> Float[np.ndarray, "sets 2"]:
         """Return the bootstrap interval of `kappa`, NaN without bootstrap."""
-        return self._interval(self.replicates)
+        return self._interval(self.replicates + self.level)
 
     @property
     def salience_interval(self) -> Float[np.ndarray, "C 2"]:
@@ -172,6 +187,11 @@ class Salience:
             components: (float(low), float(high))
             for components, (low, high) in zip(self._sets, intervals, strict=True)
         }
+
+    def _kernel(self, centred: np.ndarray) -> OverlapKernel:
+        sigma = moebius(centred)
+        sigma[0] += self.level
+        return OverlapKernel(self.n_components, sigma)
 
     @property
     def _sets(self) -> list[tuple[int, ...]]:
@@ -195,8 +215,7 @@ class Salience:
     def _interval(self, replicates: np.ndarray) -> np.ndarray:
         if not len(replicates):
             return np.full((replicates.shape[-1], 2), np.nan)
-        tail = 0.5 * (1.0 - self.confidence)
-        return np.quantile(replicates, [tail, 1.0 - tail], axis=0).T
+        return _quantiles(replicates, self.confidence)
 
     def _whole(self, similarity: np.ndarray, overlap: str) -> np.ndarray:
         missing = np.flatnonzero(np.isnan(similarity)).tolist()
@@ -212,18 +231,36 @@ class Salience:
 
 def _shares(kappa: np.ndarray) -> np.ndarray:
     """Return saliences by set, NaN where identical inputs are no more similar than others."""
-    sigma = moebius(kappa)[..., 1:]
+    sigma = over_subsets("kappa", kappa, -1.0)[..., 1:]
     total = kappa[..., -1:] - kappa[..., :1]
     return np.divide(sigma, total, out=np.full_like(sigma, np.nan), where=total > 0)
 
 
+def _quantiles(replicates: Float[np.ndarray, "B s"], confidence: float) -> np.ndarray:
+    """Return intervals; replicates without a value count beyond both ends.
+
+    An end that falls among them is NaN: the interval is not bounded.
+    """
+    tail = 0.5 * (1.0 - confidence)
+    ends = []
+    for beyond, share in ((-np.inf, tail), (np.inf, 1.0 - tail)):
+        filled = np.where(np.isnan(replicates), beyond, replicates)
+        with np.errstate(invalid="ignore"):
+            end = np.quantile(filled, share, axis=0)
+        ends.append(np.where(np.isfinite(end), end, np.nan))
+    unbounded = np.isnan(ends).any(axis=0)
+    return np.where(unbounded, np.nan, ends).T
+
+
 @door
 def salience(
-    features: Float[np.ndarray, "n p"],
-    components: Int[np.ndarray, "n C"],
+    features: Recording | Float[np.ndarray, "n p"],
+    components: Int[np.ndarray, "n C"] | None = None,
     *,
-    centre: bool = False,
+    groups: Int[np.ndarray, " n"] | None = None,
+    whiten: Whiten = "none",
     self_pairs: bool = False,
+    resample: Resample | None = None,
     bootstrap: Index = 0,
     confidence: ProperFraction = 0.95,
     seed: Seed = 0,
@@ -232,30 +269,43 @@ def salience(
 
     With the mean :math:`\mu_t` over the samples of tuple t,
 
-    .. math:: \kappa(O) = \mathrm{mean}_{t, t':\, O(t, t') = O}\; \mu_t \cdot \mu_{t'}
+    .. math:: \kappa(O) = q - \tfrac12 \mathrm{mean}_{t, t':\, O(t, t') = O}\; d^2(t, t')
               \quad (O \ne \text{all}), \qquad
-              \kappa(\text{all}) = \mathrm{mean}_t\;
-              \frac{|\sum_i x_i|^2 - \sum_i |x_i|^2}{m_t (m_t - 1)},
+              \kappa(\text{all}) = q = \mathrm{mean}_t\; q_t, \qquad
+              d^2(t, t') = q_t + q_{t'} - 2 \mu_t \cdot \mu_{t'},
 
-    over pairs of different tuples with exactly the overlap O, and over tuples with at least
-    two samples. A sample never meets itself, so noise that is independent between samples
-    adds nothing. Every tuple counts the same, however many samples it has.
+    .. math:: q_t = \frac{|\sum_i x_i|^2 - \sum_i |x_i|^2}{m_t (m_t - 1)},
+
+    over pairs of different tuples with exactly the overlap O. A sample never meets itself, so noise
+    that is independent between samples adds nothing. Every tuple counts the same, however many
+    samples it has. On a complete grid :math:`\kappa` is the mean inner product of tuples with each
+    overlap; where combinations are missing, distances, unlike inner products, don't depend on the
+    features' mean.
 
     Parameters
     ----------
-    features : float array, shape (n, p)
-        One row for each sample: pixels, activations. An offset common to all samples that is
-        huge beside their differences costs digits; `centre` takes it away.
-    components : int array, shape (n, C)
-        The sample's tuple, as value indices from 0, of any integer type; from a table of
-        labels, ``tasks.from_frame(...).components``. Repeats of a row are several samples.
-    centre : bool, keyword-only, default False
-        Subtract the mean over tuples first. On a complete grid this shifts all similarities
-        alike and leaves saliences as they are.
+    features : Recording; or float array, shape (n, p)
+        Trials of known conditions. Times are averaged; neurons of different sessions add up. Or one
+        row for each sample: pixels, activations.
+    components : int array, shape (n, C), default None
+        Of an array, the sample's tuple, as value indices from 0, of any integer type; from a table
+        of labels, ``tasks.from_frame(...).components``. Repeats of a row are several samples.
+    groups : int array, shape (n,), keyword-only, default None
+        Of an array, the run or block of each sample, within which noise may be shared. Then only
+        products of samples of different groups count, as in cross-validated distances, and an
+        offset of all samples of a group changes nothing.
+    whiten : {"none", "diagonal", "full"}, keyword-only, default "none"
+        Divide features by the standard deviation of their noise within tuples, or decorrelate it
+        by its shrunk covariance (Ledoit & Wolf, 2004). Then the unit is that of the noise.
     self_pairs : bool, keyword-only, default False
         Count a sample's similarity with itself in the similarity of identical tuples, as the
         published analysis does. Exact for representations without noise (one row a tuple),
         biased for others.
+    resample : {"trials", "groups", "neurons", "both"}, keyword-only, default None
+        What is drawn anew for intervals. Trials within tuples, for statements on these features;
+        groups, if there are any, in their place; "neurons" (features), for statements on the
+        population from which they are drawn, whose noise must be independent; or "both" trials (or
+        groups) and neurons. None is "groups" if there are any, else "trials".
     bootstrap : int, keyword-only, default 0
         Replicates. The samples of each tuple are drawn anew with replacement, pairs of one
         sample with itself left out. Resampling m samples understates the variance of their
@@ -276,15 +326,17 @@ def salience(
     InputError
         When features are not a table of finite numbers, components not one of integers, their
         rows disagree, there are fewer than two tuples, no tuple has two samples (unless
-        `self_pairs`), or options are out of range.
+        `self_pairs`) or is in two groups, or options are out of range or exclude one another.
 
     Notes
     -----
     Saliences: Lippl & Stachenfeld (ICLR 2025), definition 3.1 and the analysis of trained
-    networks, whose similarity of identical tuples includes self-pairs. Correction, group sums
-    and structure score are derived here. With :math:`G(S) = \sum_{v}
+    networks, whose similarity of identical tuples includes self-pairs. Products across groups are
+    those of cross-validated distances (Walther et al., NeuroImage 2016). Correction, group sums and
+    structure score are derived here. With :math:`G(S) = \sum_{v}
     |\sum_{t: t_S = v} \mu_t|^2 - \sum_t |\mu_t|^2`, pairs that share at least S, those that
-    share exactly S follow by a Möbius sum over supersets.
+    share exactly S follow by a Möbius sum over supersets. A tuple with a single sample takes the
+    noise of the others.
 
     Examples
     --------
@@ -295,53 +347,79 @@ def salience(
     >>> round(float(salience(noisy, rows).salience[0]), 2)
     0.5
     """
-    data, rows = features, components
-    _require_consistent(rows)
-    n, n_components = rows.shape
-    # Features beyond the samples' own span add nothing to inner products.
-    if data.shape[1] > 2 * n:
-        data = np.asarray(np.linalg.qr(data.T, mode="r")).T
-    offset = not centre and bool(np.any(data != data[0]))
-    groups = TupleGroups.of(rows)
-    repeated = groups.counts >= 2
+    blocks = blocks_of(features, components, groups)
+    for block in blocks:
+        _require_consistent(block.components)
+    grouped = blocks[0].groups is not None
+    chosen = chosen_resampling(resample, grouped)
     require(
-        self_pairs or bool(repeated.any()),
+        not (grouped and self_pairs),
+        "a sample's similarity with itself is no product across groups",
+        "self_pairs beside groups",
+        "leave one of them out",
+    )
+    by_tuple = [TupleGroups.of(block.components) for block in blocks]
+    counts = np.concatenate([groups.counts for groups in by_tuple])
+    require(
+        self_pairs or all(bool((groups.counts >= 2).any()) for groups in by_tuple),
         "the similarity of identical tuples needs a tuple with two samples",
-        f"one sample for each of {len(groups.counts)} tuples",
+        f"one sample for each of {len(counts)} tuples",
         "add repeats, or pass self_pairs=True if the features carry no noise",
     )
-    mean_of = groups.averaging(np.ones(n))
-    if centre:
-        data = data - np.mean(mean_of @ data, axis=0)
-    squares = np.einsum("ij,ij->i", data, data)
-    kappa = groups.similarity(data, squares, np.ones(n), self_pairs)
-
-    deviation = np.bincount(groups.index, squares) - groups.counts * np.sum(
-        (mean_of @ data) ** 2, axis=1
+    blocks, level = prepared(blocks, by_tuple, whiten)
+    by_feature = chosen in ("neurons", "both") and bootstrap > 0
+    if not by_feature:
+        blocks = [block.reduced() for block in blocks]
+    if grouped:
+        products = [of_groups(block, by_feature=by_feature) for block in blocks]
+    else:
+        products = [
+            of_trials(block, groups=groups, self_pairs=self_pairs, by_feature=by_feature)
+            for block, groups in zip(blocks, by_tuple, strict=True)
+        ]
+    require(
+        all(block.n_tuples.any() for block in products),
+        "products across groups need two tuples that are in the same two groups",
+        "none",
+        "leave groups out, or spread the repeats of tuples over groups",
     )
-    noise = np.nan
-    if repeated.any():
-        noise = float(np.mean(deviation[repeated] / (groups.counts[repeated] - 1)))
-    n_pairs = groups.n_pairs.copy()
-    n_pairs[-1] = len(repeated) if self_pairs else int(repeated.sum())
-    shifted = offset and bool(kappa[0] > kappa[-1] - kappa[0])
-    structure, unknown = structure_score(data, rows, correct=not self_pairs)
-    return Salience(
-        n_components,
-        kappa,
+    parts = [block.kappa() for block in products]
+    centred = np.sum([part.sum(axis=1) if by_feature else part for part in parts], axis=0)
+    n_pairs = np.min([block.n_pairs.sum(axis=0) > 0 for block in products], axis=0) * np.min(
+        [groups.n_pairs for groups in by_tuple], axis=0
+    )
+    n_pairs[-1] = min(len(groups.counts) for groups in by_tuple)
+    noise = float(
+        np.sum(
+            [
+                noise_by_feature(block, groups).sum()
+                for block, groups in zip(blocks, by_tuple, strict=True)
+            ]
+        )
+    )
+    structure, unknown = structure_of(features, blocks, self_pairs)
+    replicates = replicates_of(
+        blocks, products, centred, chosen, self_pairs, bootstrap, np.random.default_rng(seed)
+    )
+    result = Salience(
+        len(centred).bit_length() - 1,
+        centred,
+        level,
         n_pairs,
         noise,
         structure,
         self_pairs,
         float(confidence),
-        _bootstrap(data, squares, groups, kappa, self_pairs, centre, bootstrap, seed),
-        n,
-        len(groups.counts),
+        chosen,
+        replicates,
+        sum(len(block.features) for block in blocks),
+        n_pairs[-1].item(),
         (
-            *_notes(n_pairs, kappa, groups.counts, self_pairs, bootstrap, offset),
-            *_structure_notes(structure, unknown, shifted),
+            *_notes(n_pairs, centred, counts, self_pairs, bootstrap, chosen),
+            *_structure_notes(structure, unknown),
         ),
     )
+    return replace(result, notes=(*result.notes, *_interval_notes(result, grouped, products)))
 
 
 def _require_consistent(components: np.ndarray) -> None:
@@ -364,11 +442,11 @@ def _require_consistent(components: np.ndarray) -> None:
 
 def _notes(
     n_pairs: np.ndarray,
-    kappa: np.ndarray,
+    centred: np.ndarray,
     counts: np.ndarray,
     self_pairs: bool,
     bootstrap: int,
-    offset: bool,
+    resample: Resample,
 ) -> list[str]:
     notes = [
         f"no two tuples share exactly {set_of(mask) or 'nothing'}: that similarity is NaN"
@@ -377,62 +455,42 @@ def _notes(
     if self_pairs:
         notes.append("self-pairs are counted: noise within a tuple passes for similarity")
     single = int(np.sum(counts == 1))
+    over_trials = bootstrap and resample in ("trials", "both")
     if single and not self_pairs:
-        notes.append(f"{single} tuples with one sample have no similarity of their own")
-    if bootstrap and single == len(counts):
+        notes.append(f"{single} tuples with one sample take the noise of the others")
+    if over_trials and single == len(counts):
         notes.append("no tuple has two samples to draw from: intervals are NaN")
-    elif single and bootstrap:
+    elif single and over_trials:
         notes.append(f"{single} tuples with one sample add no spread to the intervals")
-    if kappa[-1] <= kappa[0]:
+    if centred[-1] <= centred[0]:
         notes.append("identical tuples are no more similar than others: saliences are NaN")
-    lead, size = abs(kappa[-1] - kappa[0]), np.nanmax(np.abs(kappa))
-    if offset and lead < FEW_DIGITS * size:
-        notes.append(
-            f"identical tuples lead by {lead / size:.0e} of the similarity, so saliences have "
-            "few digits or none; pass centre=True to take the features' common offset away"
-        )
     return notes
 
 
-def _structure_notes(structure: float, unknown: str, offset: bool) -> list[str]:
+def _structure_notes(structure: float, unknown: str) -> list[str]:
     if unknown:
         return [f"structure is NaN: {unknown}"]
     if structure >= 0.5:
         return []
-    note = (
+    return [
         f"structure is {structure:.2f}: similarity depends on more than the overlap; "
         "predictions from `kernel` can be far off"
-    )
-    if offset:
-        note += "; the features' common offset may hide it, look again with centre=True"
-    return [note]
+    ]
 
 
-def _bootstrap(
-    features: np.ndarray,
-    squares: np.ndarray,
-    groups: TupleGroups,
-    kappa: np.ndarray,
-    self_pairs: bool,
-    centre: bool,
-    bootstrap: int,
-    seed: Seed,
-) -> np.ndarray:
-    if not bootstrap or groups.counts.max() < 2:
-        return np.empty((0, len(kappa)))
-
-    def replicates(rng: np.random.Generator) -> Iterator[np.ndarray]:
-        for _ in range(bootstrap):
-            weights = groups.resampled(rng)
-            centred, lengths = features, squares
-            if centre:
-                centred = features - np.mean(groups.averaging(weights) @ features, axis=0)
-                lengths = np.einsum("ij,ij->i", centred, centred)
-            yield groups.similarity(centred, lengths, weights, self_pairs)
-
-    drawn = np.stack(list(replicates(np.random.default_rng(seed))))
-    # A replicate in which no tuple drew two different samples has no similarity of its own.
-    drawn = drawn[~np.isnan(drawn[:, -1])]
-    variance = 1.0 / groups.counts[groups.counts > 1]
-    widen = np.sqrt(variance.sum() / np.sum(variance * (1.0 - variance))) if len(variance) else 1.0
-    return kappa + widen * (drawn - kappa)
+def _interval_notes(result: Salience, grouped: bool, products: list[Products]) -> list[str]:
+    """Return where intervals can't be had, or rest on few groups."""
+    if not len(result.replicates):
+        return []
+    notes = []
+    n_groups = min(int(block.groups.max(initial=0)) + 1 for block in products)
+    if grouped and n_groups < FEW_GROUPS:
+        notes.append(f"intervals rest on {n_groups} groups: they are wide or missing")
+    undefined = np.isnan(_shares(result.replicates)).any(axis=1).mean()
+    missing = np.isnan(list(result.saliences_interval.values())).any()
+    if undefined and missing and not np.isnan(_shares(result.centred)).any():
+        notes.append(
+            f"in {undefined:.0%} of replicates identical tuples are no more similar than others, "
+            "so that intervals of saliences are NaN: there are too few trials"
+        )
+    return notes

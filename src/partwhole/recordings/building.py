@@ -73,7 +73,6 @@ def from_trials(
     >>> from_trials(np.random.default_rng(0).normal(size=(8, 5)), table, groups="run")
     Recording(8 trials of 5 neurons, 2 groups, 4 conditions: shape (2) x colour (2))
     """
-    import pandas as pd
 
     array, own_times = numeric(responses)
     table = _table(conditions)
