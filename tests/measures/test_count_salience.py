@@ -31,7 +31,7 @@ def test_it_is_salience_averaged_over_sets_of_a_size(self_pairs):
 
 def test_structure_is_the_share_between_counts():
     features, rows = sample(1, repeats=1)
-    means, tuples = features, rows
+    means, tuples = features - features.mean(axis=0), rows
     pairs = [(i, j) for i in range(24) for j in range(i)]
     inner = np.array([means[i] @ means[j] for i, j in pairs])
     shared = np.array([np.sum(tuples[i] == tuples[j]) for i, j in pairs])

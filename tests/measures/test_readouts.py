@@ -83,7 +83,7 @@ def test_answers_of_known_noise_are_those_of_trained_readouts(p, m, correlated, 
 # error by condition, of means over 10 recordings of the root mean square over held-out conditions.
 RECORDINGS = [
     (20, 240, False, 0.2),
-    (60, 240, False, 0.25),
+    (60, 240, False, 0.2),
     (200, 60, False, 0.2),
     (1000, 60, False, 0.1),
     (20, 240, True, 0.2),
@@ -94,7 +94,7 @@ RECORDINGS = [
 @pytest.mark.parametrize(("p", "n", "correlated", "largest"), RECORDINGS)
 def test_answers_are_predicted_from_trials_alone(p, n, correlated, largest):
     errors, gaps = [], []
-    for seed in range(10):
+    for seed in range(30):
         rng, means, covariance = world(seed, p, correlated=correlated)
         x, index = trials(rng, means, covariance, n // 12)
         found = pw.measures.predict_readout(x, GRID[index], SUMS[index], ~CORNER[index], ridge=1e-3)
@@ -108,8 +108,8 @@ def test_answers_are_predicted_from_trials_alone(p, n, correlated, largest):
         errors.append(np.sqrt(np.mean((found.predicted[CORNER, 0] - at_means) ** 2)))
         gaps.append(np.mean(found.predicted[CORNER, 0] - at_means))
     assert np.mean(errors) < largest
-    # Without bias: the mean of ten within three standard errors.
-    assert abs(np.mean(gaps)) < max(3 * np.std(gaps, ddof=1) / np.sqrt(10), 0.02)
+    # Three standard errors of thirty, and the equivalent's own error: the target, 2, over trials.
+    assert abs(np.mean(gaps)) < 3 * np.std(gaps, ddof=1) / np.sqrt(30) + 2.0 / n
 
 
 def test_with_little_noise_it_is_the_ridge_of_means():

@@ -47,7 +47,7 @@ def test_an_mlp_is_measured_on_its_activations():
     rng = np.random.default_rng(0)
     rows = np.repeat(ROWS, 3, axis=0)
     inputs = np.repeat(ONE_HOT, 3, axis=0) + rng.normal(0, 0.3, (48, 8))
-    options = {"centre": True, "bootstrap": 20, "confidence": 0.9, "seed": 7}
+    options = {"bootstrap": 20, "confidence": 0.9, "seed": 7}
     found = layer_saliences(network, inputs, rows, **options)
     assert found.layers == ("input", "layer 1", "layer 2", "output")
     expected = [inputs, *activations(network, inputs)]

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy import sparse
 
 from partwhole._checks import require
 from partwhole.measures._groups import TupleGroups
@@ -14,6 +15,8 @@ from partwhole.measures.readouts.noise import NoiseSpectrum
 from partwhole.recordings import Recording
 
 Whiten = Literal["none", "diagonal", "full"]
+# Values of all components together, above which the grid's mean is not estimated.
+MOST_VALUES = 2000
 
 
 def blocks_of(
@@ -57,10 +60,10 @@ def blocks_of(
 def prepared(
     blocks: list[Samples], by_tuple: list[TupleGroups], whiten: Whiten
 ) -> tuple[list[Samples], float]:
-    """Return samples without the mean over tuples, and the squared length of that mean.
+    """Return centred samples, and by how much mean squares of tuples are larger without centring.
 
-    By this length the mean square of tuples is lower without their mean, whether or not it is
-    corrected for noise. Whitened, noise has variance 1 in all directions.
+    The centre is the mean over the grid of all combinations, as sums of parts give it. Whitened,
+    noise has variance 1 in all directions.
     """
     centred, level = [], 0.0
     for samples, groups in zip(blocks, by_tuple, strict=True):
@@ -68,10 +71,36 @@ def prepared(
         if whiten != "none":
             features = _whitened(features, groups.index, samples.groups, whiten)
         means = groups.averaging(np.ones(len(features))) @ features
-        grand = means.mean(axis=0)
-        centred.append(Samples(features - grand, samples.components, samples.groups))
-        level += float(grand @ grand)
+        first = groups.order[np.cumsum(groups.counts) - groups.counts]
+        centre = grid_weights(samples.components[first]) @ means
+        centred.append(Samples(features - centre, samples.components, samples.groups))
+        level += float(centre @ (2.0 * means.mean(axis=0) - centre))
     return centred, level
+
+
+def grid_weights(tuples: Int[np.ndarray, "T C"]) -> Float[np.ndarray, " T"]:
+    """Return weights of tuples whose sum is the mean over the grid of all combinations.
+
+    Where combinations are missing, that of the sum of parts with the least squared error; the plain
+    mean would prefer values that occur with many others.
+    """
+    n_values = tuples.max(axis=0) + 1
+    if n_values.sum() > MOST_VALUES:
+        return np.full(len(tuples), 1.0 / len(tuples))
+    starts = np.cumsum(n_values) - n_values
+    ones = np.ones(len(tuples))
+    columns = [
+        sparse.csr_array((ones, (np.arange(len(tuples)), column)), shape=(len(tuples), size))
+        for column, size in zip(tuples.T, n_values, strict=True)
+    ]
+    design = sparse.hstack([sparse.csr_array(ones[:, None]), *columns]).tocsr()
+    # Of all sums of parts with the same fit, that whose parts add up to 0 within each component.
+    products = (design.T @ design).toarray()
+    for start, size in zip(starts + 1, n_values, strict=True):
+        products[start : start + size, start : start + size] += 1.0
+    intercept = np.zeros(len(products))
+    intercept[0] = 1.0
+    return design @ (np.linalg.pinv(products, hermitian=True) @ intercept)
 
 
 def centred_by_group(samples: Samples) -> Samples:

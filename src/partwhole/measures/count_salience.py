@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Bounds, Seed
+from partwhole.measures._samples import grid_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +23,14 @@ class CountSalience:
     similarity : float array, shape (C + 1,)
         Mean similarity for 0..C shared components; NaN where no pair of tuples shares as many.
     n_pairs : int array, shape (C + 1,)
-        Pairs of tuples for each; at C the tuples whose own similarity was measured.
+        Pairs of tuples for each; at C all tuples.
     noise : float
         Variance of single samples about their tuple's mean, summed over features; NaN when no
         tuple has two samples.
     structure : float
         Share of the variance of similarity, over pairs of different tuples, that their number
-        of shared components explains; noise is not taken out. NaN where nothing varies.
+        of shared components explains, features centred; noise is not taken out. NaN where nothing
+        varies.
     n_tuples : int
         Tuples whose pairs were compared.
     n_available : int
@@ -54,10 +56,9 @@ def count_salience(
 ) -> CountSalience:
     r"""Measure similarity by the number of shared components, without listing their sets.
 
-    With the mean :math:`\mu_t` over the samples of tuple t, :math:`\kappa_o` is the mean of
-    :math:`\mu_t \cdot \mu_{t'}` over pairs of different tuples that share o components, and
-    :math:`\kappa_C` that of :math:`(|\sum_i x_i|^2 - \sum_i |x_i|^2) / (m_t (m_t - 1))` over
-    tuples of at least two samples.
+    :math:`\kappa_C` is the mean over tuples of their squared length :math:`q_t`, from products of
+    different samples, and :math:`\kappa_o` is this less half the mean squared distance of different
+    tuples that share o components, as in `salience`.
 
     Parameters
     ----------
@@ -116,34 +117,45 @@ def count_salience(
         deviation = squares - squared_norms / counts
         noise = float(np.mean(deviation[repeated] / (counts[repeated] - 1)))
 
+    if self_pairs:
+        own = squared_norms / counts**2
+    else:
+        products = (squared_norms - squares) / np.maximum(counts * (counts - 1.0), 1.0)
+        # A tuple with one sample takes the noise of the others.
+        own = np.where(repeated, products, squared_norms / counts**2 - noise)
     n_components = rows.shape[1]
-    means, tuples = sums[drawn] / counts[drawn, None], rows[drawn]
-    total, square = np.zeros(n_components + 1), np.zeros(n_components + 1)
+    means, tuples, lengths = sums[drawn] / counts[drawn, None], rows[drawn], own[drawn]
+    centred = means - grid_weights(rows) @ (sums / counts[:, None])
+    half, total, square = (np.zeros(n_components + 1) for _ in range(3))
     pairs = np.zeros(n_components + 1, dtype=np.int64)
     for i in range(0, len(tuples), 256):
         shared = np.zeros((len(tuples[i : i + 256]), len(tuples)), dtype=np.int64)
         for column in tuples.T:
             shared += column[i : i + 256, None] == column[None, :]
-        inner = (means[i : i + 256] @ means.T).ravel()
+        inner = means[i : i + 256] @ means.T
+        distance = 0.5 * (lengths[i : i + 256, None] + lengths) - inner
+        similarity = (centred[i : i + 256] @ centred.T).ravel()
         shared = shared.ravel()
         pairs += np.bincount(shared, minlength=n_components + 1)
-        total += np.bincount(shared, inner, n_components + 1)
-        square += np.bincount(shared, inner**2, n_components + 1)
+        half += np.bincount(shared, distance.ravel(), n_components + 1)
+        total += np.bincount(shared, similarity, n_components + 1)
+        square += np.bincount(shared, similarity**2, n_components + 1)
     # Different tuples never share all; every pair was met twice.
     similarity = np.full(n_components + 1, np.nan)
-    np.divide(total, pairs, out=similarity, where=pairs > 0)
+    np.divide(half, pairs, out=similarity, where=pairs > 0)
+    similarity = float(np.mean(own)) - similarity
+    similarity[-1] = float(np.mean(own))
     different = slice(0, n_components)
     mean = total[different].sum() / pairs[different].sum()
     spread = square[different].sum() - pairs[different].sum() * mean**2
-    explained = np.nansum(pairs[different] * (similarity[different] - mean) ** 2)
+    present = pairs[different] > 0
+    explained = np.sum(
+        pairs[different][present]
+        * (total[different] / np.maximum(pairs[different], 1) - mean)[present] ** 2
+    )
     structure = (
         float(explained / spread) if spread > 1e-12 * square[different].sum() else float("nan")
     )
     n_pairs = pairs // 2
-    if self_pairs:
-        similarity[-1], n_pairs[-1] = float(np.mean(squared_norms / counts**2)), len(rows)
-    else:
-        m = counts[repeated]
-        similarity[-1] = float(np.mean((squared_norms - squares)[repeated] / (m * (m - 1.0))))
-        n_pairs[-1] = int(repeated.sum())
+    n_pairs[-1] = len(rows)
     return CountSalience(similarity, n_pairs, noise, structure, len(tuples), len(rows))

@@ -35,12 +35,11 @@ class Salience:
     n_components : int
         C.
     centred : float array, shape (2**C,)
-        Similarity by overlap set (bitmask: bit c stands for component c) of features centred over
-        tuples: the mean squared length of tuples, less half the mean squared distance of pairs with
-        that overlap. NaN where no two tuples have exactly that overlap.
+        Similarity by overlap set (bitmask: bit c stands for component c) of centred features: the
+        mean squared length of tuples, less half the mean squared distance of pairs with that
+        overlap. NaN where no two tuples have exactly that overlap.
     level : float
-        Squared length of the mean over tuples, by which similarities of the features as they are
-        exceed those of centred ones.
+        By how much similarities of the features as they are exceed those of centred ones.
     n_pairs : int array, shape (2**C,)
         Pairs of different tuples with that overlap; for the full set, the number of tuples.
     noise : float

@@ -76,7 +76,6 @@ def layer_saliences(
     components: Int[np.ndarray, "n C"] | None = None,
     *,
     layers: Sequence[str] | None = None,
-    centre: bool = False,
     self_pairs: bool = False,
     bootstrap: int = 0,
     confidence: Real = 0.95,
@@ -97,7 +96,7 @@ def layer_saliences(
         Each sample's tuple, as value indices. Leave it out for composites, which include theirs.
     layers : sequence of str, keyword-only, default None
         Names of layers; None for all. "input" is the inputs, the others are the network's `names`.
-    centre, self_pairs, bootstrap, confidence, seed : keyword-only
+    self_pairs, bootstrap, confidence, seed : keyword-only
         As in `partwhole.measures.salience`. Inputs without repeats, as rows of an MLP
         often are, need ``self_pairs=True``.
     progress : bool, keyword-only, default True
@@ -152,7 +151,7 @@ def layer_saliences(
         rule, remedy = "components say which tuple each input shows", "pass a row for each input"
         raise InputError(f"{rule}; got none; {remedy}")
     options = {
-        "centre": centre, "self_pairs": self_pairs, "bootstrap": bootstrap,
+        "self_pairs": self_pairs, "bootstrap": bootstrap,
         "confidence": float(confidence), "seed": seed,
     }  # fmt: skip
     measured: dict[str, Salience] = {}

@@ -37,10 +37,13 @@ from jaxtyping import Bool, Float, Int
 from scipy.optimize import brentq, root
 
 from partwhole._checks import InputError
+from partwhole.measures.readouts.means import Means, MeasuredMeans
 from partwhole.measures.readouts.noise import NoiseSpectrum
 
 DAMPED_STEPS = 60
 TOLERANCE = 1e-9
+FINITE_STEP = 1e-6
+NEARBY_STEPS = 12
 # Of the scalars, so that their exponentials are numbers.
 LARGEST_LOG = 300.0
 
@@ -65,23 +68,11 @@ class RidgeAnswers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Means:
-    """Condition means, centred, along the directions of the noise and beside them.
+class Scalars:
+    """Logarithms of d and d~, and the slope of their change in a step at the fixed point."""
 
-    `error` is the covariance of the estimated means in units of that of a trial; 0 if they are
-    known.
-    """
-
-    along: Float[np.ndarray, "A q"]
-    beside: Float[np.ndarray, "A A"]
-    error: Float[np.ndarray, "A A"]
-    noise: NoiseSpectrum
-
-    def gram(self, values: np.ndarray, rest: float) -> Float[np.ndarray, "A A"]:
-        """Return M f(Sigma) M', without the bias of estimated means."""
-        noise = self.noise
-        bias = noise.trace(values * noise.variances, rest * noise.rest)
-        return (self.along * values) @ self.along.T + rest * self.beside - bias * self.error
+    logs: Float[np.ndarray, "2"]
+    slope: Float[np.ndarray, "2 2"]
 
 
 def ridge_answers(
@@ -92,6 +83,7 @@ def ridge_answers(
     ridge: float,
     *,
     trials: Int[np.ndarray, " A"] | None = None,
+    conditions: Int[np.ndarray, "A C"] | None = None,
 ) -> RidgeAnswers:
     """Return the answers of a ridge readout, trained on trials of some conditions.
 
@@ -108,6 +100,8 @@ def ridge_answers(
         Penalty, above 0.
     trials : int array, shape (A,), keyword-only, optional
         The trials from which each mean was estimated; by default means are exact.
+    conditions : int array, shape (A, C), keyword-only, optional
+        Of estimated means, whose products are then drawn towards those by overlap.
 
     Returns
     -------
@@ -118,27 +112,42 @@ def ridge_answers(
     InputError
         If the two scalars can't be found, which can happen near as many features as trials.
     """
+    described = MeasuredMeans.of(means, noise, trials, conditions)
+    return answers_of(described.centred(counts), counts, targets, ridge)[0]
+
+
+def answers_of(
+    means: Means,
+    counts: Int[np.ndarray, " A"],
+    targets: Float[np.ndarray, "A k"],
+    ridge: float,
+    *,
+    start: Scalars | None = None,
+) -> tuple[RidgeAnswers, Scalars]:
+    """Return the answers of a readout, and the scalars of its training set.
+
+    Parameters
+    ----------
+    means : Means
+        Centred over the training trials.
+    counts, targets, ridge
+        As in `ridge_answers`.
+    start : Scalars, keyword-only, optional
+        Those of a training set that differs in a few conditions, from which they are near.
+    """
     train = counts > 0
-    weight = counts[train] / counts.sum()
-    centring = np.eye(len(means))
-    centring[:, train] -= weight
-    centred = centring @ means
-    along = centred @ noise.directions.T
-    error = np.zeros((len(means), len(means)))
-    if trials is not None:
-        error = (centring / trials) @ centring.T
-    described = _Means(along, centred @ centred.T - along @ along.T, error, noise)
-    mean_target = weight @ targets[train]
-    system = _System(described, train, counts[train].astype(np.float64), ridge)
-    d, d_tilde = system.fixed_point()
-    return system.answers(d, d_tilde, targets - mean_target, mean_target)
+    mean_target = counts[train] / counts.sum() @ targets[train]
+    system = _System(means, train, counts[train].astype(np.float64), ridge)
+    scalars = system.fixed_point(start)
+    d, d_tilde = np.exp(scalars.logs).tolist()
+    return system.answers(d, d_tilde, targets - mean_target, mean_target), scalars
 
 
 @dataclass(frozen=True, eq=False)
 class _System:
     """The equations of one training set."""
 
-    means: _Means
+    means: Means
     train: Bool[np.ndarray, " A"]
     counts: Float[np.ndarray, " T"]
     ridge: float
@@ -170,21 +179,38 @@ class _System:
         new_d_tilde = n_within / (1.0 + d) + np.trace(resolvent)
         return max(float(new_d), 0.0), float(new_d_tilde)
 
-    def fixed_point(self) -> tuple[float, float]:
+    def fixed_point(self, start: Scalars | None = None) -> Scalars:
         """Return the scalars that reproduce themselves."""
+        if start is not None and (near := self._from_nearby(start)) is not None:
+            return near
         logs = np.log(self._without_means())
         # Halfway in logarithms, since without a penalty d grows and d~ shrinks without bound.
         for _ in range(DAMPED_STEPS):
             logs = logs + 0.5 * self._change(logs)
         solved = root(self._change, logs, tol=1e-13)
-        change = float(np.abs(self._change(solved.x)).max())
-        if not change < TOLERANCE:
+        change = self._change(solved.x)
+        if not float(np.abs(change).max()) < TOLERANCE:
             raise InputError(
                 "the answers of a readout follow from two numbers that reproduce themselves; got "
-                f"a change by {change:.1e} of them; raise ridge, or add trials"
+                f"a change by {np.abs(change).max():.1e} of them; raise ridge, or add trials"
             )
-        d, d_tilde = np.exp(solved.x).tolist()
-        return d, d_tilde
+        slope = np.column_stack([
+            (self._change(solved.x + step) - change) / FINITE_STEP
+            for step in FINITE_STEP * np.eye(2)
+        ])  # fmt: skip
+        return Scalars(solved.x, slope)
+
+    def _from_nearby(self, start: Scalars) -> Scalars | None:
+        """Return the scalars by Newton's steps with the slope of another set; None if not near."""
+        logs = start.logs
+        for _ in range(NEARBY_STEPS):
+            change = self._change(logs)
+            if not np.isfinite(change).all() or np.abs(change).max() > 1.0:
+                return None
+            if np.abs(change).max() < TOLERANCE:
+                return Scalars(logs, start.slope)
+            logs = logs - np.linalg.solve(start.slope, change)
+        return None
 
     def _change(self, logs: Float[np.ndarray, "2"]) -> Float[np.ndarray, "2"]:
         """Return by how much the logarithms of both scalars change in a step."""
@@ -255,5 +281,11 @@ class _System:
 
 def positive(gram: Float[np.ndarray, "A A"]) -> Float[np.ndarray, "A A"]:
     """Return a symmetric matrix without its negative eigenvalues, which are of chance."""
-    values, vectors = np.linalg.eigh(gram)
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+    scale = np.abs(np.diag(gram)).max()
+    try:
+        # Quicker than eigenvalues, and most often these are positive.
+        np.linalg.cholesky(gram + 1e-12 * scale * np.eye(len(gram)))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(gram)
+        return (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return gram

@@ -33,6 +33,11 @@ class NoiseSpectrum:
     rest: float
 
     @property
+    def n_features(self) -> int:
+        """Return the number of features p."""
+        return self.directions.shape[1]
+
+    @property
     def n_rest(self) -> int:
         """Return the number of directions with the variance `rest`."""
         return self.directions.shape[1] - len(self.variances)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import norm, qmc
 
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import NonNegative
 from partwhole.features.conjunctions import Dictionary
 from partwhole.measures.readouts.equivalent import ridge_answers
+from partwhole.measures.readouts.labels import right_shares
 from partwhole.measures.readouts.noise import NoiseSpectrum
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 LEAST_RIDGE = 1e-8
 # Share of the variance of features below which noise is rounding.
 ROUNDING = 1e-24
-# Normal points for the probability that one of several outputs is the largest.
-DRAWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,16 +95,8 @@ class Readout:
             "other targets",
             "compare predicted with trained",
         )
-        if k == 1:
-            return norm.cdf(self.targets[:, 0] * self.predicted[:, 0] / self.deviation[:, 0])
-        points = norm.ppf(qmc.Sobol(k, scramble=False).random(DRAWS) + 0.5 / DRAWS)
-        label = self.targets.argmax(axis=1)
-        right = np.empty(len(label))
-        for i, covariance in enumerate(self._of_a_trial):
-            values, vectors = np.linalg.eigh(covariance)
-            answers = self.predicted[i] + (points * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-            right[i] = np.mean(answers.argmax(axis=1) == label[i])
-        return right
+        labels = (self.targets[:, 0] > 0).astype(int) if k == 1 else self.targets.argmax(axis=1)
+        return right_shares(self.predicted, self._of_a_trial, labels)
 
     @property
     def _of_a_trial(self) -> Float[np.ndarray, "A k k"]:
@@ -184,9 +174,10 @@ def predict_readout(
     Notes
     -----
     Deterministic equivalent of Hachem, Loubaton and Najim (Ann. Appl. Probab. 2007), reduced to
-    conditions here; covariance by the shrinkage of Ledoit and Wolf, times n / (n - A); means
-    without the bias of their noise. Noise has the same covariance at all conditions. Close to as
-    many features as training trials the answers themselves vary most.
+    conditions here; covariance by the shrinkage of Ledoit and Wolf, times n / (n - A); products of
+    means without the bias of their noise, and drawn towards their means by overlap as far as noise
+    explains what they deviate (`means.MeasuredMeans`). Noise has the same covariance at all
+    conditions. Close to as many features as training trials the answers themselves vary most.
 
     Examples
     --------
@@ -246,7 +237,9 @@ def predict_readout(
         "pass single trials, or use partwhole.solve for features without noise",
     )
     penalty = max(float(ridge), LEAST_RIDGE * mean_variance)
-    answers = ridge_answers(means, noise, counts, y[first], penalty, trials=trials)
+    answers = ridge_answers(
+        means, noise, counts, y[first], penalty, trials=trials, conditions=components[first]
+    )
     return Readout(
         components[first],
         counts,

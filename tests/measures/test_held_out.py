@@ -1,0 +1,192 @@
+"""Readouts of held-out conditions against scikit-learn's, and against the prediction of one set."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import Ridge
+
+from partwhole._checks import InputError
+from partwhole.measures import salience
+from partwhole.measures.readouts import held_out_readouts, predict_readout
+from partwhole.recordings import Recording, from_trials
+
+
+def recording(seed=0, shape=(3, 4), n_neurons=25, repeats=8, noise=2.0, cells=None):
+    rng = np.random.default_rng(seed)
+    rows = np.array(list(product(*map(range, shape))) if cells is None else cells)
+    means = sum(rng.normal(size=(size, n_neurons))[rows[:, c]] for c, size in enumerate(shape))
+    counts = rng.integers(repeats - 2, repeats + 3, len(rows))
+    of_trial = rng.permutation(np.repeat(np.arange(len(rows)), counts))
+    responses = means[of_trial] + noise * rng.normal(size=(len(of_trial), n_neurons))
+    return from_trials(responses, rows[of_trial])
+
+
+@pytest.mark.parametrize("n_neurons", [25, 150])
+@pytest.mark.parametrize("held_out", ["each", "pairs"])
+def test_measured_answers_are_those_of_readouts_without_the_set(n_neurons, held_out):
+    measured = recording(n_neurons=n_neurons, shape=(2, 3))
+    readouts = held_out_readouts(measured, held_out=held_out, ridge=3.0)
+    index, conditions = measured.condition_of_trial, measured.conditions
+    assert len(readouts.held_out) == (6 if held_out == "each" else 15)
+    for row in range(len(readouts.condition)):
+        left_out = readouts.held_out[readouts.set_of_row[row]][index]
+        condition = readouts.condition[row]
+        trials = measured.responses[index == condition]
+        labels = [2.0 * measured.components[:, 0] - 1.0]
+        labels += [2.0 * (measured.components[:, 1] == v) - 1.0 for v in range(3)]
+        fit = Ridge(alpha=3.0).fit(measured.responses[~left_out], np.stack(labels, 1)[~left_out])
+        answers = fit.predict(trials)
+        np.testing.assert_allclose(readouts.measured[row], answers.mean(axis=0), atol=1e-9)
+        right = [
+            np.mean((answers[:, 0] > 0) == conditions[condition, 0]),
+            np.mean(answers[:, 1:].argmax(axis=1) == conditions[condition, 1]),
+        ]
+        np.testing.assert_allclose(readouts.measured_accuracy[row], right)
+    assert readouts.chance.tolist() == [1 / 2, 1 / 3]
+
+
+@pytest.mark.parametrize("held_out", ["each", "pairs"])
+def test_predictions_are_those_of_each_set_alone(held_out):
+    # The start from another set's scalars leaves errors of its tolerance, 1e-9.
+    measured = recording(shape=(2, 3))
+    readouts = held_out_readouts(measured, held_out=held_out, ridge=3.0)
+    index = measured.condition_of_trial
+    for row in range(len(readouts.condition)):
+        left_out = readouts.held_out[readouts.set_of_row[row]][index]
+        targets = readouts.targets[np.unique(readouts.condition, return_index=True)[1]][index]
+        single = predict_readout(
+            measured.responses, measured.components, targets, ~left_out, ridge=3.0
+        )
+        condition = readouts.condition[row]
+        np.testing.assert_allclose(readouts.predicted[row], single.predicted[condition], atol=1e-7)
+        spread = np.sqrt(
+            np.diag(single.between[condition]) + np.diag(single.within) / single.n_trials[condition]
+        )
+        np.testing.assert_allclose(readouts.deviation[row], spread, atol=1e-7)
+        two = single.predicted[condition, 0] / single.deviation[condition, 0]
+        sign = 2 * measured.conditions[condition, 0] - 1
+        assert (readouts.accuracy[row, 0] > 0.5) == (sign * two > 0)
+
+
+def test_targets_of_trials_are_answered():
+    measured = recording(seed=3)
+    target = measured.components @ [1.0, 2.0]
+    readouts = held_out_readouts(measured, target, ridge=2.0)
+    left_out = measured.condition_of_trial == 5
+    fit = Ridge(alpha=2.0).fit(measured.responses[~left_out], target[~left_out])
+    expected = fit.predict(measured.responses[left_out]).mean()
+    assert readouts.measured[5, 0] == pytest.approx(expected)
+    assert readouts.outputs == ("answer",)
+    assert readouts.labels == ()
+    assert list(readouts.to_frame().columns[-4:]) == [
+        "answer, target", "answer, predicted", "answer, deviation", "answer, measured",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("held_out", ["each", "pairs"])
+def test_determined_are_conditions_in_the_span_of_the_others(held_out):
+    rng = np.random.default_rng(5)
+    for seed in range(8):
+        cells = np.array(list(product(range(3), range(3), range(2))))
+        cells = cells[np.sort(rng.choice(18, rng.integers(6, 12), replace=False))]
+        measured = recording(seed, (3, 3, 2), 10, 3, cells=cells)
+        readouts = held_out_readouts(measured, held_out=held_out)
+        conditions = measured.conditions
+        design = np.hstack([np.eye(3)[conditions[:, 0]], np.eye(3)[conditions[:, 1]],
+                            np.eye(2)[conditions[:, 2]]])  # fmt: skip
+        for row, determined in enumerate(readouts.determined):
+            others = design[~readouts.held_out[readouts.set_of_row[row]]]
+            added = np.vstack([others, design[readouts.condition[row]]])
+            expected = np.linalg.matrix_rank(added) == np.linalg.matrix_rank(others)
+            assert determined == expected
+
+
+def test_saliences_predict_what_overlap_representations_answer():
+    # Of features without structure of their own, 5,000 of them: the misfit is of chance.
+    measured = recording(shape=(3, 3), n_neurons=5000, noise=3.0)
+    readouts = held_out_readouts(measured, saliences=salience(measured))
+    assert readouts.from_saliences is not None
+    assert np.abs(readouts.from_saliences - readouts.predicted).max() < 0.1
+    assert set(readouts.budget) == {"training trials", "test trials", "difference", "saliences"}
+    assert readouts.budget["difference"] == pytest.approx(readouts.error)
+
+
+def test_predictions_hold_over_experiments():
+    # 60 experiments of 9 conditions: the standard error of a mean accuracy is below .01.
+    predicted, measured, inside = [], [], []
+    for seed in range(60):
+        readouts = held_out_readouts(recording(seed, (3, 3), 40, 10, 3.0), ridge=1.0)
+        predicted.append(readouts.accuracy.mean())
+        measured.append(readouts.measured_accuracy.mean())
+        inside.append(np.abs(readouts.predicted - readouts.measured) < 1.96 * readouts.deviation)
+    assert np.mean(predicted) == pytest.approx(np.mean(measured), abs=0.03)
+    # Prediction and readout rest on the same trials, so that they differ less than two fresh ones.
+    assert np.mean(inside) > 0.95
+
+
+def test_a_frame_names_conditions_by_their_labels():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"shape": np.repeat(["disc", "star"], 12), "colour": np.tile(["red", "blue"], 12)}
+    )
+    measured = from_trials(rng.normal(size=(24, 5)), table)
+    frame = held_out_readouts(measured).to_frame()
+    assert frame["shape"].tolist() == ["disc", "disc", "star", "star"]
+    assert frame["colour"].tolist() == ["blue", "red", "blue", "red"]
+    assert frame["trials"].tolist() == [6] * 4
+    assert "shape = star, predicted" in frame
+    assert "accuracy of colour, measured" in frame
+
+
+def test_neurons_of_several_sessions_are_combined():
+    rng = np.random.default_rng(1)
+    rows = np.repeat(list(product(range(2), range(2))), 6, axis=0)
+    responses = np.full((48, 7), np.nan)
+    responses[:24, :4], responses[24:, 4:] = rng.normal(size=(24, 4)), rng.normal(size=(24, 3))
+    measured = Recording(
+        responses, np.tile(rows, (2, 1)), ("a", "b"), ((0, 1), (0, 1)),
+        sessions=np.repeat([0, 1], 24),
+    )  # fmt: skip
+    readouts = held_out_readouts(measured)
+    assert readouts.recording.responses.shape == (24, 7)
+    with pytest.raises(InputError, match="in which all neurons were recorded; got 2 blocks"):
+        held_out_readouts(measured, np.zeros(48))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"cells": [[0, 0], [1, 1]]}, "beside those that are held out; got 2 conditions; add"),
+        ({"repeats": 1, "single": True}, "shows in conditions with several of them; got 12 trials"),
+        ({"constant": True}, "trials of a condition differ; got the same responses"),
+        ({"held_out": "pairs", "shape": (15, 14)}, "at most 20,000 pairs; got 21,945 pairs of 210"),
+        ({"targets": np.zeros(3)}, "targets have an entry for each trial; got 3 for "),
+        ({"varied": True}, "all trials of a condition have one target; got "),
+    ],
+)  # fmt: skip
+def test_the_sentences_of_bad_input(changes, sentence):
+    options = {"held_out": changes.pop("held_out", "each")}
+    single, constant = changes.pop("single", False), changes.pop("constant", False)
+    targets, varied = changes.pop("targets", None), changes.pop("varied", False)
+    changes.pop("repeats", None)
+    measured = recording(**changes)
+    if single:
+        measured = measured.select(np.unique(measured.condition_of_trial, return_index=True)[1])
+    if constant:
+        responses = measured.components @ np.ones((2, 25))
+        measured = Recording(responses, measured.components, measured.names, measured.values)
+    if varied:
+        targets = np.arange(float(measured.n_trials))
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        held_out_readouts(measured, targets, **options)
+
+
+def test_pairs_are_all_of_them():
+    readouts = held_out_readouts(recording(shape=(2, 2)), held_out="pairs")
+    pairs = [tuple(np.flatnonzero(row).tolist()) for row in readouts.held_out]
+    assert pairs == list(combinations(range(4), 2))
