@@ -56,6 +56,9 @@ class HeldOutReadouts:
         The components whose values the readouts answer with; none for other targets.
     accuracy, measured_accuracy, chance : float arrays, shape (R, labels)
         Share of a condition's trials that get the right value; chance is one over their number.
+    certainty : float array, shape (R, labels)
+        Predicted probability that the mean answer to as many trials as were recorded has the right
+        value: near 1 or 0 there are trials enough to say so, between them there are not.
     determined : bool array, shape (R,)
         Whether the other conditions determine any sum of parts at this one.
     between : float array, shape (R, k)
@@ -79,6 +82,7 @@ class HeldOutReadouts:
     accuracy: Float[np.ndarray, "R labels"]
     measured_accuracy: Float[np.ndarray, "R labels"]
     chance: Float[np.ndarray, " labels"]
+    certainty: Float[np.ndarray, "R labels"]
     determined: Bool[np.ndarray, " R"]
     between: Float[np.ndarray, "R k"]
     within: Float[np.ndarray, "R k"]
@@ -156,7 +160,7 @@ def held_out_readouts(
     targets: Float[np.ndarray, " n"] | Float[np.ndarray, "n k"] | None = None,
     *,
     held_out: Literal["each", "pairs"] = "each",
-    ridge: NonNegative = 1.0,
+    ridge: NonNegative | None = None,
     saliences: Salience | None = None,
     seed: Seed = 0,
     progress: bool = False,
@@ -175,8 +179,9 @@ def held_out_readouts(
         all trials of a condition; None for the value of each component.
     held_out : {"each", "pairs"}, keyword-only, default "each"
         Hold out every condition by itself, or every two of them together.
-    ridge : float, keyword-only, default 1.0
-        The penalty on squared weights, as in `predict_readout`.
+    ridge : float, keyword-only, default None
+        The penalty on squared weights, as in `predict_readout`, in squared units of responses. None
+        is the mean variance of a neuron, as of a penalty of 1 on standardized responses.
     saliences : Salience, keyword-only, default None
         For answers predicted from saliences alone, beside the others.
     seed : int, keyword-only, default 0
@@ -210,7 +215,7 @@ def held_out_readouts(
     >>> readouts.accuracy.mean(axis=0).round(1).tolist()
     [0.7, 0.8]
     >>> readouts.measured_accuracy.mean(axis=0).round(1).tolist()
-    [0.7, 0.7]
+    [0.6, 0.8]
     """
     whole = recording.averaged().pseudo_trials(seed)
     require(
@@ -245,6 +250,8 @@ def held_out_readouts(
         "the same responses in all of them",
         "use partwhole.solve for responses without noise",
     )
+    if ridge is None:
+        ridge = float(np.mean(np.var(whole.responses, axis=0)))
     penalty = max(float(ridge), LEAST_RIDGE * variance)
     sets = _sets(n_conditions, held_out)
     measured_means = MeasuredMeans.of(means, noise, trials, whole.conditions)
@@ -257,7 +264,7 @@ def held_out_readouts(
     k = by_condition.shape[1]
     predicted, between, within = (np.empty((len(described), n_rows, k)) for _ in range(3))
     measured = np.empty((n_rows, k))
-    accuracy, right = (np.empty((n_rows, len(labelled))) for _ in range(2))
+    accuracy, right, certainty = (np.empty((n_rows, len(labelled))) for _ in range(3))
     starts: list[Scalars | None] = [None] * len(described)
     row = 0
     with bar("held-out conditions", len(sets), shown=progress) as advance:
@@ -277,11 +284,13 @@ def held_out_readouts(
                 within[i, rows] = np.diag(answer.within)
                 if i:
                     continue
-                spread = answer.between[members] + answer.within
+                of_trial = answer.between[members] + answer.within
+                of_mean = answer.between[members] + answer.within / trials[members][:, None, None]
                 for j, (columns, values) in enumerate(labelled):
-                    part = spread[:, columns, columns]
-                    accuracy[rows, j] = right_shares(
-                        answer.mean[members][:, columns], part, values[members]
+                    means_j, labels = answer.mean[members][:, columns], values[members]
+                    parts = (covariance[:, columns, columns] for covariance in (of_trial, of_mean))
+                    accuracy[rows, j], certainty[rows, j] = (
+                        right_shares(means_j, part, labels) for part in parts
                     )
             for place, condition in enumerate(np.flatnonzero(members), rows.start):
                 chosen = which == condition
@@ -306,6 +315,7 @@ def held_out_readouts(
         accuracy,
         right,
         np.array([1.0 / len(np.unique(values)) for _, values in labelled]),
+        certainty,
         _determined(whole.conditions, sets),
         between[0],
         within[0],
