@@ -35,6 +35,7 @@ FLOORS = {
     "limits": 2,
     "measures": 2,
     "audit": 2.5,  # stands on floors 0 to 2
+    "measurement": 2.7,  # stands on the audit's elements of pages
     "atlas": 2.7,  # stands on the audit
     "comparison": 2.5,
     "flows": 3,

@@ -7,6 +7,11 @@ features
     What a learner can express: `OverlapKernel`.
 limits
     Where learning ends: `solve`, costs, fits, `solvability`, closed forms.
+recordings
+    Responses in trials of known conditions: `from_trials`, `Recording`.
+measurement
+    How compositional is a recording, and what will readouts of it answer? `measure`, also
+    ``partwhole measure``.
 measures
     Arrays in, numbers out: `salience`, `additivity`, `contrasts`, `slope`, `swing`, `extrema`, ...
 flows
@@ -39,9 +44,11 @@ if TYPE_CHECKING:
         features,
         flows,
         limits,
+        measurement,
         measures,
         networks,
         recommendation,
+        recordings,
         study,
         tasks,
         training,
@@ -50,6 +57,7 @@ if TYPE_CHECKING:
     from partwhole.comparison import compare
     from partwhole.flows import flow
     from partwhole.limits import solve
+    from partwhole.measurement import measure
     from partwhole.recommendation import recommend
     from partwhole.training import Training, train
 
@@ -65,10 +73,13 @@ __all__ = [
     "flow",
     "flows",
     "limits",
+    "measure",
+    "measurement",
     "measures",
     "networks",
     "recommend",
     "recommendation",
+    "recordings",
     "solve",
     "study",
     "tasks",
@@ -81,6 +92,7 @@ _HOMES = {
     "audit_split": "audit",
     "compare": "comparison",
     "flow": "flows",
+    "measure": "measurement",
     "recommend": "recommendation",
     "solve": "limits",
     "train": "training",

@@ -21,6 +21,7 @@ from partwhole._extras import MissingExtraError, needs
 from partwhole.cli.atlas import atlas
 from partwhole.cli.audit import audit
 from partwhole.cli.design import design
+from partwhole.cli.measure import measure
 from partwhole.cli.streams import discard_output, inert
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ BAD_INPUT, OWN_FAILURE, READER_LEFT = 2, 3, 141
 
 app = tyro.extras.SubcommandApp()
 app.command(audit)
+app.command(measure)
 app.command(design)
 app.command(atlas)
 

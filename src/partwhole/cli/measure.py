@@ -1,0 +1,92 @@
+"""``partwhole measure``: how compositional a recording is, and what readouts of it answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from partwhole.cli.streams import print_inert
+
+
+def measure(
+    responses: Annotated[Positional[str], arg(metavar="RESPONSES", help_behavior_hint="")],
+    conditions: Annotated[Positional[str], arg(metavar="CONDITIONS", help_behavior_hint="")],
+    components: Annotated[tuple[str, ...], arg(metavar="COLUMN ...", help_behavior_hint="")] = (),
+    groups: Annotated[str | None, arg(metavar="COLUMN")] = None,
+    sessions: Annotated[str | None, arg(metavar="COLUMN")] = None,
+    window: Annotated[tuple[float, float] | None, arg(metavar="START STOP")] = None,
+    missing: Literal["refuse", "drop"] = "refuse",
+    whiten: Literal["none", "diagonal", "full"] = "none",
+    held_out: Literal["each", "pairs", "none"] = "each",
+    ridge: Annotated[float | None, arg(metavar="PENALTY")] = None,
+    bootstrap: int = 500,
+    seed: int = 0,
+    html: Annotated[Path | None, arg(metavar="PATH")] = None,
+    json: Annotated[Path | None, arg(metavar="PATH")] = None,
+    output: Annotated[Path | None, arg(metavar="PATH")] = None,
+) -> None:
+    """Measure how compositional a recording is, and what readouts answer to held-out conditions.
+
+    Prints saliences of components and of their combinations with intervals, and how well linear
+    readouts generalise to conditions that they were not trained on, predicted and measured.
+
+    For example: partwhole measure responses.npy conditions.csv --groups run --html page.html
+
+    Args:
+        responses: File with a row for each trial and a column for each neuron, voxel or unit, and
+            perhaps a third axis for time: .npy, .npz, .csv, .parquet, .mat or .nc; write
+            FILE:NAME for one of several arrays.
+        conditions: File with a row for each trial and a column for each component: .csv, .parquet,
+            .jsonl, .mat or .npy.
+        components: Columns that name the condition; by default all others than those of groups and
+            sessions.
+        groups: Column of runs or blocks, whose trials may share noise.
+        sessions: Column of sessions, if neurons were not all recorded together.
+        window: Times over which responses are averaged.
+        missing: Whether to refuse trials with missing entries, or to leave them out.
+        whiten: Divide responses by the standard deviation of their noise (diagonal), or decorrelate
+            it (full).
+        held_out: Hold out every condition by itself, every two of them, or none.
+        ridge: Penalty of the readouts; by default the mean variance of a neuron.
+        bootstrap: Resamples for intervals.
+        html: File for the page.
+        json: File for all results.
+        output: CSV file with a row for each held-out condition.
+    """
+    from partwhole.audit.outputs.files import check_outputs, write_all
+    from partwhole.measurement import measure as measured
+    from partwhole.recordings import read
+
+    files = {"--html": html, "--json": json, "--output": output}
+    chosen = {option: path for option, path in files.items() if path is not None}
+    inputs = [("RESPONSES", Path(responses)), ("CONDITIONS", Path(conditions))]
+    check_outputs(list(chosen.items()), inputs)
+    recording = read(
+        responses,
+        conditions,
+        components=list(components) or None,
+        groups=groups,
+        sessions=sessions,
+        missing=missing,
+    )
+    result = measured(
+        recording,
+        held_out=held_out,
+        ridge=ridge,
+        whiten=whiten,
+        window=window,
+        bootstrap=bootstrap,
+        seed=seed,
+        source=Path(responses).name,
+    )
+    forms = {
+        "--html": result.to_html,
+        "--json": result.to_json,
+        "--output": lambda: result.to_frame().to_csv(index=False, float_format="%.6g"),
+    }
+    write_all({path: forms[option]() for option, path in chosen.items()})
+    print_inert(result.describe() + "\n")
+    for option, path in chosen.items():
+        print_inert(f"{option.removeprefix('--').upper()}: {path}\n")

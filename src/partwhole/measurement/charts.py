@@ -1,0 +1,217 @@
+"""Pictures of a measurement as inline SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole.audit.page.charts import Axis, interval
+from partwhole.audit.page.words import number
+from partwhole.audit.wording import printable
+from partwhole.measures.readouts import HeldOutReadouts
+from partwhole.page import Html, tag
+
+STYLES = ("first", "second", "third", "fourth")
+MOST_CELLS = 40
+
+
+def style(index: int) -> str:
+    """Return the class of the style sheet of a component, or of a set of them."""
+    return STYLES[index % len(STYLES)]
+
+
+def svg(width: float, height: float, title: str, text: str, *marks: object) -> Html:
+    """Return a picture with its title and a description for those who cannot see it."""
+    return tag(
+        "svg",
+        tag("title", title),
+        tag("desc", text),
+        marks,
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        aria_label=f"{title}. {text}",
+        class_="chart",
+    )
+
+
+def keys(entries: Sequence[tuple[str, str]]) -> Html:
+    """Return a legend of (class, words)."""
+    return tag("ul", [tag("li", tag("i", class_=kind), words) for kind, words in entries],
+               class_="keys")  # fmt: skip
+
+
+def trial_grid(
+    counts: Int[np.ndarray, "a b"], names: Sequence[str], values: Sequence[Sequence[str]]
+) -> Html:
+    """Return how many trials there are for each pair of values of two components."""
+    rows, columns = counts.shape
+    left = 8 + 7.2 * max(len(value) for value in values[0])
+    size, top = 42, 44
+    largest = counts.max()
+    marks = [
+        tag("text", names[0], x=left - 8, y=top - 28, text_anchor="end", class_="name"),
+        tag("text", names[1], x=left, y=top - 28, class_="name"),
+    ]
+    for j, value in enumerate(values[1]):
+        marks.append(tag("text", value, x=left + (j + 0.5) * size, y=top - 8, text_anchor="middle"))
+    for i, value in enumerate(values[0]):
+        y = top + i * size
+        marks.append(tag("text", value, x=left - 8, y=y + size / 2 + 4, text_anchor="end"))
+        for j in range(columns):
+            count = int(counts[i, j])
+            strength = round(0.12 + 0.78 * count / int(largest), 2)
+            marks.append(
+                tag("rect", x=left + j * size + 1, y=y + 1, width=size - 2, height=size - 2, rx=3,
+                    class_="cell" if count else "none",
+                    fill_opacity=strength if count else None)
+            )  # fmt: skip
+            marks.append(
+                tag("text", number(count), x=left + (j + 0.5) * size, y=y + size / 2 + 4,
+                    text_anchor="middle", class_=f"count{' light' * (strength > 0.55)}")
+            )  # fmt: skip
+    text = (
+        f"{int(counts.min())} to {int(largest)} trials; {int(np.sum(counts == 0))} cells without."
+    )
+    title = f"Trials by {names[0]} and {names[1]}"
+    return svg(left + columns * size + 8, top + rows * size + 8, title, text, *marks)
+
+
+def saliences(
+    names: Sequence[str],
+    values: Float[np.ndarray, " s"],
+    narrow: Float[np.ndarray, "s 2"],
+    broad: Float[np.ndarray, "s 2"],
+) -> Html:
+    """Return saliences with two intervals, a row for each set of components."""
+    width, row = 620, 34
+    left = 20 + 7.4 * max(len(name) for name in names)
+    low, high = interval(values, narrow, broad, zero=True)
+    x = Axis(min(low, 0.0), max(high, 1.0), left, width - 18)
+    bottom = 8 + row * len(names)
+    marks = [
+        mark
+        for place, label in x.marks(x.ticks())
+        for mark in (
+            tag("path", d=f"M{place} 8V{bottom}", class_="grid"),
+            tag("text", label, x=place, y=bottom + 17, text_anchor="middle"),
+        )
+    ]
+    marks.append(tag("path", d=f"M{x(0.0)} 8V{bottom}", class_="axis"))
+    for i, name in enumerate(names):
+        y = 8 + row * (i + 0.5)
+        marks.append(tag("text", name, x=left - 12, y=y + 4, text_anchor="end", class_="name"))
+        for ends, kind in ((broad[i], "broad"), (narrow[i], "narrow")):
+            if np.isfinite(ends).all():
+                path = f"M{x(float(ends[0]))} {y}H{x(float(ends[1]))}"
+                marks.append(tag("path", d=path, class_=kind))
+        if np.isfinite(values[i]):
+            marks.append(tag("circle", cx=x(float(values[i])), cy=y, r=5, class_="value"))
+    text = "; ".join(f"{name} {number(v, 3)}" for name, v in zip(names, values, strict=True))
+    label = tag("text", "salience: share of what separates conditions", x=(left + width) / 2,
+                y=bottom + 38, text_anchor="middle", class_="name")  # fmt: skip
+    return svg(width, bottom + 46, "Saliences", text, *marks, label)
+
+
+def accuracies(readouts: HeldOutReadouts) -> Html:
+    """Return measured against predicted accuracies, a point for each held-out condition."""
+    size, left, bottom = 360, 58, 320
+    low = max(float(min(readouts.accuracy.min(), readouts.measured_accuracy.min())) - 0.05, 0.0)
+    x, y = Axis(low, 1.02, left, size - 12), Axis(low, 1.02, bottom, 14)
+    ticks = x.ticks()
+    marks = [_frame(x, y, ticks, ticks, bottom, size - 12)]
+    marks.append(tag("path", d=f"M{x(low)} {y(low)}L{x(1.0)} {y(1.0)}", class_="level"))
+    for j in range(len(readouts.labels)):
+        pairs = zip(
+            readouts.accuracy[:, j], readouts.measured_accuracy[:, j], readouts.determined,
+            strict=True,
+        )  # fmt: skip
+        for predicted, measured, determined in pairs:
+            kind = f"{style(j)} {'dot' if determined else 'open'}"
+            marks.append(
+                tag("circle", cx=x(float(predicted)), cy=y(float(measured)), r=4.5, class_=kind)
+            )
+    labels = ("predicted share of right trials", "measured")
+    marks += _labels(labels, (left + size) / 2, bottom + 40, bottom / 2)
+    error = np.sqrt(np.mean((readouts.accuracy - readouts.measured_accuracy) ** 2))
+    text = f"They differ by {error:.2f}, root mean square over {readouts.accuracy.size} points."
+    return svg(size, bottom + 50, "Held-out conditions, predicted and measured", text, *marks)
+
+
+def answers(readouts: HeldOutReadouts) -> Html:
+    """Return measured against predicted mean answers, a point for each output and condition."""
+    size, left, bottom = 360, 58, 320
+    low, high = interval(readouts.predicted, readouts.measured)
+    x, y = Axis(low, high, left, size - 12), Axis(low, high, bottom, 14)
+    ticks = x.ticks()
+    marks = [_frame(x, y, ticks, ticks, bottom, size - 12)]
+    marks.append(tag("path", d=f"M{x(low)} {y(low)}L{x(high)} {y(high)}", class_="level"))
+    for predicted, measured, target in zip(
+        readouts.predicted.ravel(), readouts.measured.ravel(), readouts.targets.ravel(), strict=True
+    ):
+        kind = f"{style(0 if target > 0 else 1)} dot"
+        marks.append(tag("circle", cx=x(float(predicted)), cy=y(float(measured)), r=3.5,
+                         class_=kind))  # fmt: skip
+    marks += _labels(("predicted mean answer", "measured"), (left + size) / 2, bottom + 40,
+                     bottom / 2)  # fmt: skip
+    text = f"They differ by {readouts.error:.2f}, root mean square."
+    return svg(size, bottom + 50, "Mean answers, predicted and measured", text, *marks)
+
+
+def over_time(
+    names: Sequence[str],
+    times: Float[np.ndarray, " t"],
+    values: Float[np.ndarray, "t s"],
+    low: Float[np.ndarray, "t s"],
+    high: Float[np.ndarray, "t s"],
+) -> Html:
+    """Return parts of the squared distance over time with bands of their intervals."""
+    width, left, bottom = 620, 58, 280
+    ends = interval(values, zero=True)
+    x, y = Axis(float(times.min()), float(times.max()), left, width - 14), Axis(*ends, bottom, 14)
+    marks = [_frame(x, y, x.ticks(8), y.ticks(), bottom, width - 14)]
+    for j in range(values.shape[1]):
+        places = np.flatnonzero(np.isfinite(values[:, j]))
+        if not len(places):
+            continue
+        shown = np.clip(values[:, j], *ends)
+        points = [f"{x(float(times[i]))} {y(float(shown[i]))}" for i in places]
+        bounded = [i for i in places if np.isfinite(low[i, j]) and np.isfinite(high[i, j])]
+        if bounded:
+            lower, upper = np.clip(low[:, j], *ends), np.clip(high[:, j], *ends)
+            edge = [f"{x(float(times[i]))} {y(float(upper[i]))}" for i in bounded]
+            edge += [f"{x(float(times[i]))} {y(float(lower[i]))}" for i in reversed(bounded)]
+            marks.append(tag("path", d=f"M{'L'.join(edge)}Z", class_=f"band {style(j)}"))
+        marks.append(tag("path", d=f"M{'L'.join(points)}", class_=f"line {style(j)}"))
+    marks += _labels(
+        ("time", "part of squared distance"), (left + width) / 2, bottom + 40, bottom / 2
+    )
+    text = f"{len(times)} times, from {number(float(times.min()))} to {number(float(times.max()))}."
+    return svg(width, bottom + 50, "Squared distance between conditions over time", text, *marks)
+
+
+def _frame(
+    x: Axis,
+    y: Axis,
+    x_ticks: Sequence[float],
+    y_ticks: Sequence[float],
+    bottom: float,
+    right: float,
+) -> list[Html]:
+    marks = []
+    for place, label in x.marks(x_ticks):
+        marks.append(tag("path", d=f"M{place} 14V{bottom}", class_="grid"))
+        marks.append(tag("text", label, x=place, y=bottom + 17, text_anchor="middle"))
+    for place, label in y.marks(y_ticks):
+        marks.append(tag("path", d=f"M{x.start} {place}H{right}", class_="grid"))
+        marks.append(tag("text", label, x=x.start - 8, y=place + 4, text_anchor="end"))
+    return marks
+
+
+def _labels(labels: tuple[str, str], x: float, y: float, middle: float) -> list[Html]:
+    return [
+        tag("text", printable(labels[0]), x=x, y=y, text_anchor="middle", class_="name"),
+        tag("text", printable(labels[1]), x=16, y=middle, text_anchor="middle", class_="name",
+            transform=f"rotate(-90 16 {middle})"),
+    ]  # fmt: skip

@@ -1,0 +1,120 @@
+"""A measurement as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from partwhole import __version__
+from partwhole.measurement.verdicts import verdict_of
+
+if TYPE_CHECKING:
+    from partwhole.measurement.measurement import Measurement
+
+
+def to_json(measurement: Measurement) -> str:
+    """Return the measures as JSON; what could not be measured is null."""
+    recording, saliences = measurement.recording, measurement.saliences
+    counts = np.bincount(recording.condition_of_trial)
+    document: dict[str, Any] = {
+        "partwhole": __version__,
+        "source": measurement.source,
+        "trials": recording.n_trials,
+        "neurons": recording.n_neurons,
+        "components": [
+            {"name": name, "values": [_plain(value) for value in values]}
+            for name, values in zip(recording.names, recording.values, strict=True)
+        ],
+        "conditions": recording.n_conditions,
+        "trials_of_condition": counts.tolist(),
+        "saliences": [
+            {
+                "components": [recording.names[c] for c in members],
+                "salience": value,
+                "interval": list(saliences.saliences_interval[members]),
+                "interval_population": list(measurement.population.saliences_interval[members]),
+            }
+            for members, value in saliences.saliences.items()
+        ],
+        "resampled": saliences.resampled,
+        "structure": saliences.structure,
+        "noise": saliences.noise,
+        "held_out": _held_out(measurement),
+        "time_course": _time_course(measurement),
+        "notes": list(measurement.notes),
+    }
+    return json.dumps(_finite(document), indent=1, allow_nan=False)
+
+
+def _held_out(measurement: Measurement) -> dict[str, Any] | None:
+    readouts = measurement.held_out
+    if readouts is None:
+        return None
+    recording = readouts.recording
+    rows = []
+    for row, condition in enumerate(readouts.condition.tolist()):
+        values = zip(recording.values, recording.conditions[condition], strict=True)
+        rows.append(
+            {
+                "set": int(readouts.set_of_row[row]),
+                "condition": [_plain(listed[i]) for listed, i in values],
+                "determined": bool(readouts.determined[row]),
+                "readouts": [
+                    {
+                        "component": name,
+                        "predicted_accuracy": readouts.accuracy[row, j],
+                        "measured_accuracy": readouts.measured_accuracy[row, j],
+                        "verdict": verdict_of(readouts, row, j),
+                    }
+                    for j, name in enumerate(readouts.labels)
+                ],
+            }
+        )
+    return {
+        "ridge": readouts.ridge,
+        "chance": dict(zip(readouts.labels, readouts.chance.tolist(), strict=True)),
+        "error": readouts.error,
+        "budget": readouts.budget,
+        "rows": rows,
+    }
+
+
+def _time_course(measurement: Measurement) -> dict[str, Any] | None:
+    course = measurement.time_course
+    if course is None:
+        return None
+    names = measurement.recording.names
+    return {
+        "times": course.times.tolist(),
+        "parts_of_squared_distance": [
+            {
+                "components": [names[c] for c in members],
+                "part": course.parts[:, j].tolist(),
+                "low": course.low[:, j].tolist(),
+                "high": course.high[:, j].tolist(),
+            }
+            for j, members in enumerate(measurement.saliences.saliences)
+        ],
+    }
+
+
+def _plain(value: Hashable) -> Any:
+    """Return a label as JSON knows it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, (bool, int, float, str)) or value is None else str(value)
+
+
+def _finite(value: Any) -> Any:
+    """Return data with null in place of numbers that JSON lacks."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return value.item() if isinstance(value, np.generic) else value

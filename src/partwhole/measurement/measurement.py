@@ -1,0 +1,299 @@
+"""Measures of a recording side by side, in one object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole import _writing
+from partwhole._checks import require
+from partwhole._door import door
+from partwhole._progress import bar
+from partwhole._types import Bounds, NonNegative, Real, Seed
+from partwhole.features.subsets import over_subsets
+from partwhole.measures._samples import Whiten
+from partwhole.measures.readouts import HeldOutReadouts, held_out_readouts
+from partwhole.measures.salience import Salience, salience
+from partwhole.recordings import Recording
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_CONDITIONS = 1500
+# Trials and neurons for which as many readouts as there are conditions take a minute at most.
+LARGEST = 4e9
+
+
+@dataclass(frozen=True, eq=False)
+class TimeCourse:
+    """How far conditions are apart at each time, by sets of components.
+
+    Parameters
+    ----------
+    times : float array, shape (t,)
+    parts, low, high : float arrays, shape (t, sets)
+        Part of half the mean squared distance between conditions that share nothing which goes back
+        to every set of components but the empty one, by bitmask, in squared units of responses,
+        with the ends of its interval. Over their sum they are saliences; where conditions are not
+        separated they are near 0.
+    """
+
+    times: Float[np.ndarray, " t"]
+    parts: Float[np.ndarray, "t sets"]
+    low: Float[np.ndarray, "t sets"]
+    high: Float[np.ndarray, "t sets"]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Measures of a recording.
+
+    Parameters
+    ----------
+    recording : Recording
+        As it was passed.
+    source : str
+        What it was read from, for people; may be empty.
+    saliences : Salience
+        Of these neurons: intervals over trials, or over groups.
+    population : Salience
+        Intervals over neurons, for statements on the population from which these were drawn.
+    held_out : HeldOutReadouts or None
+        None if it was not asked for, or there are too many conditions.
+    time_course : TimeCourse or None
+        None for a recording without time.
+    notes : tuple of str
+        What was left out, what could not be measured, and why.
+    """
+
+    recording: Recording
+    source: str
+    saliences: Salience
+    population: Salience
+    held_out: HeldOutReadouts | None
+    time_course: TimeCourse | None
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Return the first line of the text."""
+        return f"Measurement({self.describe().splitlines()[0]})"
+
+    def describe(self) -> str:
+        """Return what was measured, in some lines of text."""
+        from partwhole.measurement.text import text
+
+        return text(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each held-out condition, as `HeldOutReadouts.to_frame` does.
+
+        The last columns say in words what each readout will answer: "right", "wrong", or "too few
+        trials".
+
+        Raises
+        ------
+        InputError
+            If held-out conditions were not asked for.
+        """
+        from partwhole.measurement.verdicts import verdict_of
+
+        require(
+            self.held_out is not None,
+            "the table has a row for each held-out condition",
+            "a measurement without them",
+            'pass held_out="each"',
+        )
+        assert self.held_out is not None
+        frame = self.held_out.to_frame()
+        for j, name in enumerate(self.held_out.labels):
+            frame[f"verdict on {name}"] = [
+                verdict_of(self.held_out, row, j) for row in range(len(frame))
+            ]
+        return frame
+
+    def saliences_to_frame(self) -> pd.DataFrame:
+        """Return a row for each set of components: salience and the ends of both intervals."""
+        import pandas as pd
+
+        names = self.recording.names
+        rows = []
+        for members, value in self.saliences.saliences.items():
+            low, high = self.saliences.saliences_interval[members]
+            low_neurons, high_neurons = self.population.saliences_interval[members]
+            rows.append(
+                {
+                    "components": " x ".join(names[c] for c in members),
+                    "order": len(members),
+                    "salience": value,
+                    "low": low,
+                    "high": high,
+                    "low_population": low_neurons,
+                    "high_population": high_neurons,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def to_json(self) -> str:
+        """Return the measures as JSON; what could not be measured is null."""
+        from partwhole.measurement.machine import to_json
+
+        return to_json(self)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return the page, and write it to a file if one is named.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+
+        Raises
+        ------
+        WriteError
+            If the file cannot be written.
+        """
+        from partwhole.measurement.page import page_of
+
+        html = page_of(self)
+        if path is not None:
+            _writing.write_all({Path(path): html.encode("utf-8", "backslashreplace")})
+        return html
+
+
+@door
+def measure(
+    recording: Recording,
+    *,
+    held_out: Literal["each", "pairs", "none"] = "each",
+    ridge: NonNegative | None = None,
+    whiten: Whiten = "none",
+    window: tuple[Real, Real] | None = None,
+    bootstrap: Annotated[int, Bounds(at_least=20)] = 500,
+    seed: Seed = 0,
+    progress: bool = True,
+    source: str = "",
+) -> Measurement:
+    """Measure how compositional a recording is, and what readouts answer to held-out conditions.
+
+    Parameters
+    ----------
+    recording : Recording
+        From `partwhole.recordings.from_trials` or `partwhole.recordings.read`.
+    held_out : {"each", "pairs", "none"}, keyword-only, default "each"
+        Hold out every condition by itself, every two of them together, or none.
+    ridge : float, keyword-only, default None
+        Penalty of the readouts on squared weights, in squared units of responses; None is the mean
+        variance of a neuron.
+    whiten : {"none", "diagonal", "full"}, keyword-only, default "none"
+        For saliences: divide responses by the standard deviation of their noise, or decorrelate it.
+    window : (float, float), keyword-only, default None
+        Times over which responses are averaged, from and to; None for all. The course over time is
+        that of all times.
+    bootstrap : int, keyword-only, default 500
+        Resamples for intervals.
+    seed : int, keyword-only, default 0
+    progress : bool, keyword-only, default True
+        Whether to show bars on the error stream once a stage takes over two seconds.
+    source : str, keyword-only, default ""
+        What the recording was read from, for people.
+
+    Returns
+    -------
+    Measurement
+
+    Raises
+    ------
+    InputError
+        If no condition has two trials, and for windows without a time.
+
+    Notes
+    -----
+    The measures are those of `measures.salience` and `measures.readouts`, where their sources
+    stand.
+
+    Examples
+    --------
+    >>> import partwhole as pw
+    >>> rng = np.random.default_rng(0)
+    >>> rows = np.repeat([[a, b] for a in range(3) for b in range(3)], 20, axis=0)
+    >>> parts = np.eye(3)[rows].reshape(len(rows), -1) @ rng.normal(size=(6, 50))
+    >>> responses = parts + 2.0 * rng.normal(size=parts.shape)
+    >>> print(pw.measure(pw.recordings.from_trials(responses, rows)).describe().splitlines()[2])
+    Parts by themselves make up 101 % of what separates conditions.
+    """
+    averaged = recording if window is None else recording.averaged(*window)
+    static = averaged.averaged()
+    of_neurons = salience(static, whiten=whiten, bootstrap=bootstrap, seed=seed)
+    population = salience(
+        static, whiten=whiten, resample="neurons", bootstrap=bootstrap, seed=seed + 1
+    )
+    notes = [*recording.notes, *of_neurons.notes]
+    notes += [note for note in population.notes if note not in notes]
+    readouts = None
+    if held_out != "none":
+        readouts, reason = _readouts(static, of_neurons, held_out, ridge, seed, progress)
+        notes += reason
+    return Measurement(
+        recording,
+        source,
+        of_neurons,
+        population,
+        readouts,
+        _time_course(recording, whiten, bootstrap, seed, progress),
+        tuple(notes),
+    )
+
+
+def _readouts(
+    recording: Recording,
+    saliences: Salience,
+    held_out: Literal["each", "pairs"],
+    ridge: Real | None,
+    seed: Seed,
+    progress: bool,
+) -> tuple[HeldOutReadouts | None, list[str]]:
+    """Return readouts of held-out conditions, or the reason why there are none."""
+    n_conditions = recording.n_conditions
+    n, p = recording.responses.shape
+    size = float(n) * p * min(n, p)
+    reason = ""
+    if n_conditions > MOST_CONDITIONS:
+        reason = f"{n_conditions:,} conditions, more than {MOST_CONDITIONS:,}"
+    elif size > LARGEST * 100:
+        reason = f"{n:,} trials of {p:,} neurons are too many for it"
+    elif n_conditions < 3 + (held_out == "pairs"):
+        reason = f"there are {n_conditions} conditions"
+    if reason:
+        return None, [f"readouts of held-out conditions are left out: {reason}"]
+    kappa = saliences.centred
+    known = saliences if not np.isnan(kappa).any() and kappa[-1] > kappa[0] else None
+    return (
+        held_out_readouts(
+            recording, held_out=held_out, ridge=ridge, saliences=known, seed=seed, progress=progress
+        ),
+        [],
+    )
+
+
+def _time_course(
+    recording: Recording, whiten: Whiten, bootstrap: int, seed: Seed, progress: bool
+) -> TimeCourse | None:
+    if recording.responses.ndim == 2:
+        return None
+    n_times = recording.responses.shape[2]
+    times = np.arange(n_times, dtype=float) if recording.times is None else recording.times
+    parts, low, high = ([] for _ in range(3))
+    with bar("responses over time", n_times, shown=progress) as advance:
+        for t in range(n_times):
+            result = salience(recording.at(t), whiten=whiten, bootstrap=bootstrap, seed=seed)
+            tail = 0.5 * (1.0 - result.confidence)
+            replicates = over_subsets("replicates", result.replicates, -1.0)[:, 1:]
+            parts.append(over_subsets("parts", result.centred, -1.0)[1:])
+            ends = np.quantile(replicates, [tail, 1.0 - tail], axis=0)
+            low.append(ends[0])
+            high.append(ends[1])
+            advance(1)
+    return TimeCourse(times, np.array(parts), np.array(low), np.array(high))

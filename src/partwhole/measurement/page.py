@@ -1,0 +1,261 @@
+"""The page of a measurement: one file that loads nothing."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partwhole import __version__
+from partwhole.audit.page.words import number, share
+from partwhole.audit.wording import printable
+from partwhole.measurement import charts
+from partwhole.measurement.verdicts import (
+    headline,
+    interval_in_words,
+    readout_in_words,
+    set_in_words,
+    structure_in_words,
+    trials_in_words,
+    verdict_of,
+)
+from partwhole.page import Html, join, page, section, table, tag
+
+if TYPE_CHECKING:
+    from partwhole.measurement.measurement import Measurement
+
+MOST_ROWS, MOST_VALUES = 200, 12
+SIGNS = {
+    "right": ("holds", "✓"), "wrong": ("fails", "✗"), "too few trials": ("open", "○"),
+    "not determined": ("outside", "?"),
+}  # fmt: skip
+
+
+def page_of(measurement: Measurement) -> str:
+    """Return the page."""
+    sections = [
+        ("saliences", "What separates conditions", _saliences(measurement)),
+        ("time", "Over time", _over_time(measurement)),
+        ("held-out", "Conditions that are held out", _held_out(measurement)),
+        ("design", "Conditions and trials", _design(measurement)),
+        ("notes", "Notes", _notes(measurement)),
+    ]
+    present = [entry for entry in sections if entry[2] is not None]
+    nav = tag("ul", [tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in present])
+    return page(
+        f"Measured: {measurement.source or 'a recording'}",
+        header=_opening(measurement),
+        nav=nav,
+        main=[section(*entry) for entry in present],
+        footer=tag(
+            "p",
+            f"Made by partwhole {__version__}. Saliences: Lippl and Stachenfeld (ICLR 2025), from "
+            "distances of different trials. Readouts: ridge regression; predictions are its "
+            "deterministic equivalent (Hachem, Loubaton and Najim, 2007).",
+        ),
+        style=Path(__file__).with_name("measure.css").read_text("utf-8"),
+    )
+
+
+def _opening(measurement: Measurement) -> Html:
+    recording = measurement.recording
+    counts = np.bincount(recording.condition_of_trial)
+    facts = [
+        (f"{recording.n_trials:,}", "trials"),
+        (f"{recording.n_neurons:,}", "neurons, voxels or units"),
+        (f"{recording.n_conditions:,}", f"conditions, {trials_in_words(counts)}"),
+        (number(round(measurement.saliences.structure, 2)),
+         "structure: share of similarity that shared parts explain"),
+    ]  # fmt: skip
+    readouts = measurement.held_out
+    lines = []
+    if readouts is not None:
+        lines = [readout_in_words(readouts, j) for j in range(len(readouts.labels))]
+    source = f"partwhole measure · {printable(measurement.source)}".removesuffix(" · ")
+    return join(
+        tag("p", source, class_="name"),
+        tag("h1", headline(measurement)),
+        tag("p", structure_in_words(measurement), class_="lead"),
+        tag("p", "Linear readouts of conditions that were held out, trained on all others:")
+        if lines
+        else None,
+        tag("ul", [tag("li", f"{printable(line, 300)}.") for line in lines]) if lines else None,
+        tag("ul", [tag("li", tag("strong", value), words) for value, words in facts],
+            class_="tiles"),
+    )  # fmt: skip
+
+
+def _saliences(measurement: Measurement) -> Html:
+    names = measurement.recording.names
+    of_neurons, population = measurement.saliences, measurement.population
+    members = list(of_neurons.saliences)
+    labels = [printable(set_in_words(names, entry), 40) for entry in members]
+    narrow = np.array([of_neurons.saliences_interval[entry] for entry in members])
+    broad = np.array([population.saliences_interval[entry] for entry in members])
+    values = np.array([of_neurons.saliences[entry] for entry in members])
+    over = {"groups": "groups of trials", "trials": "trials"}[of_neurons.resampled]
+    rows = [
+        [label, number(round(float(value), 3)), interval_in_words(*a), interval_in_words(*b)]
+        for label, value, a, b in zip(labels, values, narrow.tolist(), broad.tolist(), strict=True)
+    ]
+    confidence = share(of_neurons.confidence)
+    picture = charts.saliences(labels, values, narrow, broad) if len(labels) <= 31 else None
+    return join(
+        tag(
+            "p",
+            "The salience of a component is the share of the squared distance between conditions "
+            "that goes back to its values; that of a combination, the share that is specific to "
+            "values together. If parts have all of it, the representation is additive, and a "
+            "linear readout can generalise to combinations it has not seen.",
+        ),
+        tag(
+            "figure",
+            charts.keys([
+                ("narrow", f"{confidence} interval over {over}, for these neurons"),
+                ("broad", f"{confidence} interval over neurons, for their population"),
+            ]),
+            picture,
+            tag("figcaption", "Noise is taken out: only products of different trials count."),
+        )
+        if picture
+        else None,
+        table(
+            ["set of components", "salience", f"over {over}", "over neurons"],
+            rows,
+            caption=f"Saliences with {confidence} intervals",
+            numbers=[1],
+        ),
+    )  # fmt: skip
+
+
+def _over_time(measurement: Measurement) -> Html | None:
+    course = measurement.time_course
+    if course is None:
+        return None
+    names = measurement.recording.names
+    members = list(measurement.saliences.saliences)
+    order = sorted(range(len(members)), key=lambda j: len(members[j]))[: len(charts.STYLES)]
+    labels = [printable(set_in_words(names, members[j]), 40) for j in order]
+    picture = charts.over_time(
+        labels,
+        course.times,
+        *(part[:, order] for part in (course.parts, course.low, course.high)),
+    )
+    return tag(
+        "figure",
+        charts.keys([(charts.style(i), label) for i, label in enumerate(labels)]),
+        picture,
+        tag("figcaption", "Parts of half the mean squared distance between conditions that share "
+            "nothing, at each time by itself, in squared units of responses, with intervals over "
+            "trials. Over their sum they are saliences; where conditions are not yet separated they "
+            "are 0."),
+    )  # fmt: skip
+
+
+def _held_out(measurement: Measurement) -> Html | None:
+    readouts = measurement.held_out
+    if readouts is None:
+        return None
+    recording = readouts.recording
+    headings = ["condition", "trials"]
+    for name in readouts.labels:
+        headings += [f"{printable(name, 24)}: predicted", "measured", "verdict"]
+    counts = np.bincount(recording.condition_of_trial)
+    pairs = bool(readouts.held_out.sum(axis=1).max() > 1)
+    rows = []
+    for row, condition in enumerate(readouts.condition.tolist()):
+        label = printable(recording.label(condition), 60)
+        if pairs:
+            others = readouts.held_out[readouts.set_of_row[row]].copy()
+            others[condition] = False
+            together = printable(recording.label(int(np.argmax(others))), 60)
+            label = join(label, tag("small", f"with {together}"))
+        cells: list[object] = [label, str(counts[condition])]
+        for j in range(len(readouts.labels)):
+            verdict = verdict_of(readouts, row, j)
+            kind, sign = SIGNS[verdict]
+            cells += [
+                share(round(float(readouts.accuracy[row, j]), 3)),
+                share(round(float(readouts.measured_accuracy[row, j]), 3)),
+                tag("span", tag("span", sign, aria_hidden="true"), f" {verdict}",
+                    class_=f"verdict {kind}"),
+            ]  # fmt: skip
+        rows.append(cells)
+    left_out = len(rows) - MOST_ROWS
+    numbers = [i for i, heading in enumerate(headings) if i and heading != "verdict"]
+    budget = [
+        f"{words} {number(readouts.budget[name], 2)}"
+        for name, words in (
+            ("difference", "between predicted and measured answers"),
+            ("training trials", "from the sampling of training trials"),
+            ("test trials", "from the sampling of test trials"),
+            ("saliences", "between predictions from saliences and from all means"),
+        )
+        if name in readouts.budget
+    ]
+    chances = ", ".join(
+        f"{printable(name)} {share(round(float(chance), 3))}"
+        for name, chance in zip(readouts.labels, readouts.chance, strict=True)
+    )
+    return join(
+        tag(
+            "p",
+            f"For every {'two conditions' if pairs else 'condition'}, a ridge readout of each "
+            "component's value is trained on all others. The prediction needs no readout: it "
+            "follows from condition means and the covariance of noise. The verdict is on the mean "
+            "answer to as many trials as there are: right or wrong with a probability of at least "
+            "97.5 %, or too few trials to say.",
+        ),
+        tag(
+            "div",
+            tag("figure",
+                charts.keys([(charts.style(j), printable(name))
+                             for j, name in enumerate(readouts.labels)]),
+                charts.accuracies(readouts),
+                tag("figcaption", "Share of right trials of each held-out condition; chance: "
+                    f"{chances}. Open circles are not determined by the other conditions.")),
+            tag("figure",
+                charts.keys([("first", "outputs of the right value"), ("second", "of another")]),
+                charts.answers(readouts),
+                tag("figcaption", "Mean answers. Root mean squares: " + "; ".join(budget) + ".")),
+            class_="charts",
+        ),
+        table(headings, rows[:MOST_ROWS], numbers=numbers,
+              caption="Held-out conditions, share of right trials predicted and measured"),
+        tag("p", f"{left_out:,} more rows are in the table of to_frame(), --output.",
+            class_="quiet") if left_out > 0 else None,
+    )  # fmt: skip
+
+
+def _design(measurement: Measurement) -> Html:
+    recording = measurement.recording
+    parts = [f"{printable(name)}: {', '.join(printable(str(v), 30) for v in values[:MOST_VALUES])}"
+             + (f" and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else "")
+             for name, values in zip(recording.names, recording.values, strict=True)]  # fmt: skip
+    listed = [tag("li", part) for part in parts]
+    for word, index in (("groups", recording.groups), ("sessions", recording.sessions)):
+        if index is not None:
+            counts = np.unique(index, return_counts=True)[1]
+            listed.append(
+                tag("li", f"{len(counts)} {word} of {counts.min()} to {counts.max()} trials")
+            )
+    figures = []
+    for a, b in combinations(range(recording.n_components), 2):
+        sizes = (len(recording.values[a]), len(recording.values[b]))
+        if max(sizes) > MOST_VALUES or len(figures) == 4:
+            continue
+        counts = np.zeros(sizes, dtype=int)
+        np.add.at(counts, (recording.components[:, a], recording.components[:, b]), 1)
+        names = [printable(recording.names[c], 24) for c in (a, b)]
+        values = [[printable(str(v), 6) for v in recording.values[c]] for c in (a, b)]
+        figures.append(tag("figure", charts.trial_grid(counts, names, values)))
+    return join(tag("ul", listed), tag("div", figures, class_="charts") if figures else None)
+
+
+def _notes(measurement: Measurement) -> Html | None:
+    if not measurement.notes:
+        return None
+    return tag("ul", [tag("li", printable(note, 400)) for note in measurement.notes],
+               class_="notes")  # fmt: skip

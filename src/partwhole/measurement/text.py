@@ -1,0 +1,87 @@
+"""A measurement as lines of text."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partwhole.measurement.verdicts import (
+    headline,
+    interval_in_words,
+    readout_in_words,
+    set_in_words,
+    structure_in_words,
+    trials_in_words,
+)
+
+if TYPE_CHECKING:
+    from partwhole.measurement.measurement import Measurement
+
+WIDTH = 96
+
+
+def text(measurement: Measurement) -> str:
+    """Return what was measured, in some lines of text."""
+    recording = measurement.recording
+    counts = np.bincount(recording.condition_of_trial)
+    title = repr(recording).removeprefix("Recording(").removesuffix(")")
+    lines = [title, f"{trials_in_words(counts)} condition."]
+    lines += _folded(headline(measurement))
+    lines += ["", *_saliences(measurement)]
+    lines += _folded(structure_in_words(measurement))
+    readouts = measurement.held_out
+    if readouts is not None:
+        sets = "two conditions" if readouts.held_out.sum(axis=1).max() > 1 else "a condition"
+        lines += ["", f"Linear readouts of {sets} held out, trained on all others:"]
+        for label in range(len(readouts.labels)):
+            lines += _folded(f"  {readout_in_words(readouts, label)}")
+    if measurement.time_course is not None:
+        lines += ["", *_peaks(measurement)]
+    if measurement.notes:
+        lines += ["", "Notes:"]
+        for note in measurement.notes:
+            lines += _folded(f"- {note}", "  ")
+    return "\n".join(lines)
+
+
+def _saliences(measurement: Measurement) -> list[str]:
+    """Return a table of saliences with both intervals."""
+    names = measurement.recording.names
+    over = {"groups": "groups", "trials": "trials"}.get(measurement.saliences.resampled, "trials")
+    rows = [("salience of", "", f"over {over}", "over neurons")]
+    for members, value in measurement.saliences.saliences.items():
+        rows.append(
+            (
+                set_in_words(names, members),
+                f"{value:.3f}",
+                interval_in_words(*measurement.saliences.saliences_interval[members]),
+                interval_in_words(*measurement.population.saliences_interval[members]),
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _peaks(measurement: Measurement) -> list[str]:
+    course = measurement.time_course
+    assert course is not None
+    lines = []
+    for column, members in enumerate(measurement.saliences.saliences):
+        values = course.parts[:, column]
+        if np.isnan(values).all():
+            continue
+        place = int(np.nanargmax(values))
+        name = set_in_words(measurement.recording.names, members)
+        lines.append(f"  {name}: largest, {values[place]:.3g}, at {course.times[place]:g}")
+    title = "Parts of the squared distance between conditions over time, in squared units:"
+    return [title, *lines] if lines else []
+
+
+def _folded(sentence: str, indent: str = "") -> list[str]:
+    start = sentence[: len(sentence) - len(sentence.lstrip())]
+    return wrap(sentence, WIDTH, subsequent_indent=start + (indent or "  " * bool(start)))

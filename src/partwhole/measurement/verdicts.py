@@ -1,0 +1,132 @@
+"""What a measurement says, in words: compositional or not, trials enough or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partwhole.audit.page.words import number, share
+from partwhole.measures.readouts import HeldOutReadouts
+
+if TYPE_CHECKING:
+    from partwhole.measurement.measurement import Measurement
+
+# Of the probability that a mean answer is right.
+SURE = 0.975
+OVERLAP = 0.9
+
+
+def trials_in_words(counts: np.ndarray) -> str:
+    """Return how many trials a condition has.
+
+    Examples
+    --------
+    >>> trials_in_words(np.array([5, 5])), trials_in_words(np.array([5, 7]))
+    ('5 trials of each', '5 to 7 trials of each')
+    """
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low} trials of each" if low == high else f"{low} to {high} trials of each"
+
+
+def set_in_words(names: Sequence[str], members: Sequence[int]) -> str:
+    """Return a set of components in words.
+
+    Examples
+    --------
+    >>> set_in_words(["shape", "colour"], [0, 1])
+    'shape × colour'
+    """
+    return " × ".join(names[c] for c in members)
+
+
+def headline(measurement: Measurement) -> str:
+    """Return how compositional the recording is, in a sentence."""
+    saliences = measurement.saliences.saliences
+    if np.isnan(list(saliences.values())).any():
+        return "How compositional these responses are cannot be said from these trials."
+    parts = sum(value for members, value in saliences.items() if len(members) == 1)
+    intervals = measurement.saliences.saliences_interval
+    widest = max(high - low for low, high in intervals.values())
+    sentence = f"Parts by themselves make up {_percent(parts)} of what separates conditions."
+    if np.isnan(widest):
+        return f"{sentence} There are too few trials for intervals."
+    return sentence
+
+
+def structure_in_words(measurement: Measurement) -> str:
+    """Return how far saliences describe the representation."""
+    structure = measurement.saliences.structure
+    if np.isnan(structure):
+        return "Whether similarity depends on shared parts alone was not measured."
+    if structure >= OVERLAP:
+        return (
+            f"Shared parts explain {_percent(structure)} of how similar conditions are, so that "
+            "saliences describe the representation."
+        )
+    if structure >= 0.5:
+        return (
+            f"Shared parts explain {_percent(structure)} of how similar conditions are: saliences "
+            "describe the representation in part."
+        )
+    return (
+        f"Shared parts explain only {_percent(structure)} of how similar conditions are: some "
+        "values look alike, and saliences are too coarse for this representation."
+    )
+
+
+def readout_in_words(readouts: HeldOutReadouts, label: int) -> str:
+    """Return how well a component is read out at held-out conditions, in a sentence."""
+    name = readouts.labels[label]
+    open_rows = int(np.sum(~readouts.determined))
+    sentence = (
+        f"{name}: right in {share(_rounded(readouts.measured_accuracy[:, label].mean()))} of "
+        f"trials, predicted {share(_rounded(readouts.accuracy[:, label].mean()))}, chance "
+        f"{share(_rounded(readouts.chance[label]))}"
+    )
+    few = int(np.sum([
+        verdict_of(readouts, row, label) == "too few trials"
+        for row in range(len(readouts.condition))
+    ]))  # fmt: skip
+    if few:
+        sentence += f"; too few trials to say at {few} of {len(readouts.condition)}"
+    if open_rows and label == 0:
+        sentence += f"; {open_rows} not determined by the others"
+    return sentence
+
+
+def verdict_of(readouts: HeldOutReadouts, row: int, label: int) -> str:
+    """Return what a readout will answer to a held-out condition.
+
+    "right" and "wrong" are those of the mean answer to as many trials as were recorded, if its
+    predicted probability is at least .975; "not determined" stands where other conditions leave
+    sums of parts open; else there are too few trials to say.
+    """
+    if not readouts.determined[row]:
+        return "not determined"
+    certainty = readouts.certainty[row, label]
+    if certainty >= SURE:
+        return "right"
+    return "wrong" if certainty <= 1.0 - SURE else "too few trials"
+
+
+def interval_in_words(low: float, high: float) -> str:
+    """Return an interval, or that there is none.
+
+    Examples
+    --------
+    >>> interval_in_words(0.1, 0.25), interval_in_words(float("nan"), 1.0)
+    ('0.1 to 0.25', 'no interval')
+    """
+    if np.isnan(low) or np.isnan(high):
+        return "no interval"
+    return f"{number(round(low, 3))} to {number(round(high, 3))}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %".replace("-", "−")
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), 3)
