@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
+from partwhole._types import Real
 from partwhole.audit.page.charts import Axis, interval
 from partwhole.audit.page.words import number
 from partwhole.audit.wording import printable
@@ -22,7 +23,7 @@ def style(index: int) -> str:
     return STYLES[index % len(STYLES)]
 
 
-def svg(width: float, height: float, title: str, text: str, *marks: object) -> Html:
+def svg(width: Real, height: Real, title: str, text: str, *marks: object) -> Html:
     """Return a picture with its title and a description for those who cannot see it."""
     return tag(
         "svg",
@@ -47,7 +48,7 @@ def trial_grid(
 ) -> Html:
     """Return how many trials there are for each pair of values of two components."""
     rows, columns = counts.shape
-    left = 8 + 7.2 * max(len(value) for value in values[0])
+    left = 16 + 7.4 * max(len(text) for text in (*values[0], names[0]))
     size, top = 42, 44
     largest = counts.max()
     marks = [
@@ -75,7 +76,8 @@ def trial_grid(
         f"{int(counts.min())} to {int(largest)} trials; {int(np.sum(counts == 0))} cells without."
     )
     title = f"Trials by {names[0]} and {names[1]}"
-    return svg(left + columns * size + 8, top + rows * size + 8, title, text, *marks)
+    # As large on the page as other pictures, so that their letters have one size.
+    return svg(max(left + columns * size + 8, 420), top + rows * size + 8, title, text, *marks)
 
 
 def saliences(
@@ -168,7 +170,7 @@ def over_time(
 ) -> Html:
     """Return parts of the squared distance over time with bands of their intervals."""
     width, left, bottom = 620, 58, 280
-    ends = interval(values, zero=True)
+    ends = interval(values, low, high, zero=True)
     x, y = Axis(float(times.min()), float(times.max()), left, width - 14), Axis(*ends, bottom, 14)
     marks = [_frame(x, y, x.ticks(8), y.ticks(), bottom, width - 14)]
     for j in range(values.shape[1]):
@@ -194,10 +196,10 @@ def over_time(
 def _frame(
     x: Axis,
     y: Axis,
-    x_ticks: Sequence[float],
-    y_ticks: Sequence[float],
-    bottom: float,
-    right: float,
+    x_ticks: Sequence[Real],
+    y_ticks: Sequence[Real],
+    bottom: Real,
+    right: Real,
 ) -> list[Html]:
     marks = []
     for place, label in x.marks(x_ticks):
@@ -209,7 +211,7 @@ def _frame(
     return marks
 
 
-def _labels(labels: tuple[str, str], x: float, y: float, middle: float) -> list[Html]:
+def _labels(labels: tuple[str, str], x: Real, y: Real, middle: Real) -> list[Html]:
     return [
         tag("text", printable(labels[0]), x=x, y=y, text_anchor="middle", class_="name"),
         tag("text", printable(labels[1]), x=16, y=middle, text_anchor="middle", class_="name",

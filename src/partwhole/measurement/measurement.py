@@ -222,7 +222,7 @@ def measure(
     >>> parts = np.eye(3)[rows].reshape(len(rows), -1) @ rng.normal(size=(6, 50))
     >>> responses = parts + 2.0 * rng.normal(size=parts.shape)
     >>> print(pw.measure(pw.recordings.from_trials(responses, rows)).describe().splitlines()[2])
-    Parts by themselves make up 101 % of what separates conditions.
+    Parts by themselves make up 100 % of what separates conditions.
     """
     averaged = recording if window is None else recording.averaged(*window)
     static = averaged.averaged()

@@ -72,16 +72,17 @@ def _opening(measurement: Measurement) -> Html:
     readouts = measurement.held_out
     lines = []
     if readouts is not None:
-        lines = [readout_in_words(readouts, j) for j in range(len(readouts.labels))]
+        said = [readout_in_words(readouts, j) for j in range(len(readouts.labels))]
+        lines = [_unbroken(f"{printable(line, 300)}.") for line in said]
     source = f"partwhole measure · {printable(measurement.source)}".removesuffix(" · ")
     return join(
         tag("p", source, class_="name"),
-        tag("h1", headline(measurement)),
-        tag("p", structure_in_words(measurement), class_="lead"),
+        tag("h1", _unbroken(headline(measurement))),
+        tag("p", _unbroken(structure_in_words(measurement)), class_="lead"),
         tag("p", "Linear readouts of conditions that were held out, trained on all others:")
         if lines
         else None,
-        tag("ul", [tag("li", f"{printable(line, 300)}.") for line in lines]) if lines else None,
+        tag("ul", [tag("li", line) for line in lines]) if lines else None,
         tag("ul", [tag("li", tag("strong", value), words) for value, words in facts],
             class_="tiles"),
     )  # fmt: skip
@@ -149,8 +150,8 @@ def _over_time(measurement: Measurement) -> Html | None:
         picture,
         tag("figcaption", "Parts of half the mean squared distance between conditions that share "
             "nothing, at each time by itself, in squared units of responses, with intervals over "
-            "trials. Over their sum they are saliences; where conditions are not yet separated they "
-            "are 0."),
+            "trials. Over their sum they are saliences; where conditions are not yet separated "
+            "they are 0."),
     )  # fmt: skip
 
 
@@ -259,3 +260,8 @@ def _notes(measurement: Measurement) -> Html | None:
         return None
     return tag("ul", [tag("li", printable(note, 400)) for note in measurement.notes],
                class_="notes")  # fmt: skip
+
+
+def _unbroken(sentence: str) -> str:
+    """Return a sentence in which numbers stay with their unit."""
+    return sentence.replace(" %", "\N{NO-BREAK SPACE}%")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwhole.audit.page.words import number, share
+from partwhole.audit.page.words import number
 from partwhole.measures.readouts import HeldOutReadouts
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def readout_in_words(readouts: HeldOutReadouts, label: int) -> str:
     name = readouts.labels[label]
     open_rows = int(np.sum(~readouts.determined))
     sentence = (
-        f"{name}: right in {share(_rounded(readouts.measured_accuracy[:, label].mean()))} of "
-        f"trials, predicted {share(_rounded(readouts.accuracy[:, label].mean()))}, chance "
-        f"{share(_rounded(readouts.chance[label]))}"
+        f"{name}: right in {_percent(readouts.measured_accuracy[:, label].mean())} of "
+        f"trials, predicted {_percent(readouts.accuracy[:, label].mean())}, chance "
+        f"{_percent(readouts.chance[label])}"
     )
     few = int(np.sum([
         verdict_of(readouts, row, label) == "too few trials"
@@ -126,7 +126,3 @@ def interval_in_words(low: float, high: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.0f} %".replace("-", "−")
-
-
-def _rounded(value: float) -> float:
-    return round(float(value), 3)

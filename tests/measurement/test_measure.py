@@ -1,0 +1,218 @@
+"""`measure` against the measures that it puts side by side, its text, JSON, frames and page."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import partwhole as pw
+from partwhole._checks import InputError
+from partwhole.measurement.verdicts import verdict_of
+from partwhole.measures import salience
+from partwhole.measures.readouts import held_out_readouts
+
+
+def recording(*, shape=(3, 3), neurons=30, repeats=8, noise=1.5, times=0, alike=False, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = np.array(list(product(*map(range, shape))))
+    means = sum(rng.normal(size=(n, neurons))[rows[:, c]] for c, n in enumerate(shape))
+    if alike:
+        means = rng.normal(size=(2, neurons))[rows.min(axis=1) // 2]
+    index = np.repeat(np.arange(len(rows)), repeats)
+    responses = means[index]
+    if times:
+        responses = responses[:, :, None] * np.linspace(0.0, 1.0, times)
+    responses = responses + noise * rng.normal(size=responses.shape)
+    table = pd.DataFrame({
+        "shape": np.array(["disc", "star", "ring"])[rows[index, 0]],
+        "colour": np.array(["red", "blue", "green"])[rows[index, 1]],
+        "run": np.tile(np.arange(repeats), len(rows)),
+    })  # fmt: skip
+    return responses, table
+
+
+def trials_of(**options):
+    responses, table = recording(**options)
+    return pw.recordings.from_trials(responses, table, components=["shape", "colour"])
+
+
+PLAIN = pw.measure(pw.recordings.from_trials(*recording(), groups="run"), bootstrap=50)
+
+
+def test_measures_are_those_of_their_functions():
+    trials = pw.recordings.from_trials(*recording(), groups="run")
+    saliences = salience(trials, bootstrap=50)
+    np.testing.assert_array_equal(PLAIN.saliences.replicates, saliences.replicates)
+    assert PLAIN.saliences.resampled == "groups"
+    neurons = salience(trials, resample="neurons", bootstrap=50, seed=1)
+    np.testing.assert_array_equal(PLAIN.population.replicates, neurons.replicates)
+    readouts = held_out_readouts(trials, saliences=saliences)
+    assert PLAIN.held_out is not None
+    np.testing.assert_array_equal(PLAIN.held_out.predicted, readouts.predicted)
+    np.testing.assert_array_equal(PLAIN.held_out.from_saliences, readouts.from_saliences)
+
+
+def test_frames_have_rows_for_conditions_and_for_sets():
+    frame = PLAIN.to_frame()
+    assert len(frame) == 9
+    assert frame["shape"].tolist() == ["disc"] * 3 + ["ring"] * 3 + ["star"] * 3
+    assert set(frame["verdict on shape"]) <= {"right", "wrong", "too few trials"}
+    saliences = PLAIN.saliences_to_frame()
+    assert saliences["components"].tolist() == ["shape", "colour", "shape x colour"]
+    assert (saliences["low"] <= saliences["high"]).all()
+    assert saliences["salience"].sum() == pytest.approx(1.0)
+
+
+def test_json_is_what_was_measured():
+    document = json.loads(PLAIN.to_json())
+    assert document["trials"] == 72
+    assert [entry["name"] for entry in document["components"]] == ["shape", "colour"]
+    assert document["saliences"][0]["salience"] == pytest.approx(
+        PLAIN.saliences.saliences[(0,)], abs=0
+    )
+    rows = document["held_out"]["rows"]
+    assert rows[0]["condition"] == ["disc", "blue"]
+    assert rows[0]["readouts"][1]["component"] == "colour"
+    assert document["time_course"] is None
+    broken = pw.measure(trials_of(noise=1e3), bootstrap=20)
+    assert None in json.loads(broken.to_json())["saliences"][0]["interval"]
+
+
+class Reader(HTMLParser):
+    """Collects identifiers, links and words."""
+
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links, self.words = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        if tag == "a":
+            self.links.append(attributes["href"])
+        assert not attributes.get("src", "data:").startswith("http")
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def read(html):
+    reader = Reader()
+    reader.feed(html)
+    return reader
+
+
+def test_the_page_says_what_the_text_says(tmp_path):
+    path = tmp_path / "page.html"
+    html = PLAIN.to_html(path)
+    assert path.read_text("utf-8") == html
+    reader = read(html)
+    words = " ".join(" ".join(reader.words).split())
+    assert re.search(r"Parts by themselves make up \d+ % of what separates conditions", words)
+    assert all(link.removeprefix("#") in reader.ids for link in reader.links)
+    assert len(reader.ids) == len(set(reader.ids))
+    assert "disc, blue" in words
+    assert "over groups of trials" in words
+    assert "Over time" not in words
+    assert 'path d="M' in html
+    assert "NaN" not in html
+    assert "nan" not in html.replace("finance", "")
+
+
+def test_labels_cannot_break_the_page():
+    responses, table = recording()
+    table = table.rename(columns={"shape": "<b>shape</b>", "colour": "colour\u202e"})
+    table.iloc[:24, 0] = "<script>alert(1)</script>"
+    html = pw.measure(pw.recordings.from_trials(responses, table, groups="run"), bootstrap=20)
+    page = html.to_html()
+    assert "<script>alert" not in page
+    assert "<b>" not in page
+    assert "\u202e" not in page
+
+
+def test_time_has_a_course_and_a_window():
+    responses, table = recording(times=6)
+    trials = pw.recordings.from_trials(responses, table, groups="run", times=np.arange(6) / 10)
+    result = pw.measure(trials, window=(0.3, 0.5), bootstrap=40, held_out="none")
+    course = result.time_course
+    assert course is not None
+    at_end = salience(trials.at(5), bootstrap=40)
+    total = at_end.centred[-1] - at_end.centred[0]
+    shares = course.parts[5] / course.parts[5].sum()
+    np.testing.assert_allclose(shares, list(at_end.saliences.values()), rtol=1e-9)
+    assert course.parts[5].sum() == pytest.approx(total)
+    # Without a signal at the first time, its parts are within the intervals around 0.
+    assert np.all((course.low[0] <= 0.0) | (course.parts[0] < 0.2 * course.parts[5].max()))
+    window = salience(pw.recordings.from_trials(
+        responses[:, :, 3:].mean(axis=2), table, groups="run"))  # fmt: skip
+    np.testing.assert_allclose(result.saliences.kappa, window.kappa)
+    assert "Over time" in result.to_html()
+    assert "Parts of the squared distance between conditions over time" in result.describe()
+
+
+def test_what_cannot_be_said_is_said():
+    noise = pw.measure(trials_of(noise=300.0, seed=3), bootstrap=20)
+    text = noise.describe()
+    assert "Notes:" in text or "no interval" in text or "too few trials" in text
+    alike = pw.measure(trials_of(alike=True, noise=0.3), bootstrap=20)
+    assert "saliences are too coarse for this representation" in alike.describe()
+    triangle = recording(noise=0.5)
+    keep = ~((triangle[1]["shape"] == "star") & (triangle[1]["colour"] != "red")).to_numpy()
+    result = pw.measure(
+        pw.recordings.from_trials(triangle[0][keep], triangle[1][keep], groups="run"), bootstrap=20
+    )
+    frame = result.to_frame()
+    only = frame[frame["shape"] == "star"]
+    assert only["verdict on shape"].tolist() == ["not determined"]
+    assert "not determined by the others" in result.describe()
+
+
+def test_verdicts_follow_the_certainty():
+    readouts = PLAIN.held_out
+    assert readouts is not None
+    for row in range(9):
+        certainty = readouts.certainty[row, 0]
+        expected = "right" if certainty >= 0.975 else "wrong" if certainty <= 0.025 else (
+            "too few trials")  # fmt: skip
+        assert verdict_of(readouts, row, 0) == expected
+
+
+def test_two_conditions_have_no_readouts():
+    responses, table = recording()
+    keep = (table["shape"] == "disc").to_numpy() & (table["colour"] != "red").to_numpy()
+    few = pw.recordings.from_trials(responses[keep], table[keep], groups="run")
+    result = pw.measure(few, bootstrap=20)
+    assert result.held_out is None
+    assert any("readouts of held-out conditions are left out" in note for note in result.notes)
+    with pytest.raises(InputError, match="has a row for each held-out condition; got a measure"):
+        result.to_frame()
+    assert json.loads(result.to_json())["held_out"] is None
+    result.to_html()
+
+
+def test_pairs_are_named_with_their_partner():
+    result = pw.measure(trials_of(), held_out="pairs", bootstrap=20)
+    assert len(result.to_frame()) == 72
+    assert "with disc, green" in " ".join(read(result.to_html()).words)
+    assert "of two conditions held out" in result.describe()
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_units_and_offsets_change_no_verdict(factor):
+    responses, table = recording()
+    moved = pw.measure(
+        pw.recordings.from_trials(factor * (responses + 7.0), table, groups="run"), bootstrap=50
+    )
+    plain, other = PLAIN.to_frame(), moved.to_frame()
+    numbers = [c for c in plain if plain[c].dtype == float]
+    np.testing.assert_allclose(other[numbers], plain[numbers], rtol=1e-5, atol=1e-5)
+    assert other["verdict on shape"].tolist() == plain["verdict on shape"].tolist()
+    np.testing.assert_allclose(
+        moved.saliences_to_frame().iloc[:, 2:], PLAIN.saliences_to_frame().iloc[:, 2:], atol=1e-7
+    )
