@@ -15,7 +15,18 @@ from partwhole._extras import EXTRAS, INSTALLED_AS
 ROOT = Path(__file__).parents[1]
 HEAVY = sorted({name for names in EXTRAS.values() for name in names})
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({HEAVY}))\n"
-BASE = ("tasks", "features", "limits", "measures", "audit", "comparison", "store", "page", "cli")
+BASE = (
+    "tasks",
+    "recordings",
+    "features",
+    "limits",
+    "measures",
+    "audit",
+    "comparison",
+    "store",
+    "page",
+    "cli",
+)
 
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:

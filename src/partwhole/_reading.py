@@ -11,7 +11,7 @@ import io
 import os
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -37,7 +37,32 @@ class UnreadableError(ValueError):
     """A file that is damaged, too large or of another kind; the text says which."""
 
 
-def read_npz(file: Path | io.BufferedIOBase, *, limit: int | None = None) -> dict[str, np.ndarray]:
+def npz_names(file: Path | io.BufferedIOBase) -> tuple[str, ...]:
+    """Return the names of an archive's arrays, in its order.
+
+    Parameters
+    ----------
+    file : Path or binary file
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    UnreadableError
+        For anything but an archive.
+    """
+    with _opened(file) as raw, zipfile.ZipFile(_Bounded(raw)) as archive:
+        return tuple(member.filename.removesuffix(".npy") for member in archive.infolist())
+
+
+def read_npz(
+    file: Path | io.BufferedIOBase,
+    *,
+    limit: int | None = None,
+    names: Collection[str] | None = None,
+) -> dict[str, np.ndarray]:
     """Read the arrays of an .npz archive.
 
     Parameters
@@ -47,6 +72,8 @@ def read_npz(file: Path | io.BufferedIOBase, *, limit: int | None = None) -> dic
     limit : int, default None
         Largest size of the unpacked archive, in bytes; None is the size of the file, which an
         archive that is not compressed never exceeds.
+    names : collection of str, default None
+        The arrays to read, None for all; what else is in the archive is not looked at.
 
     Returns
     -------
@@ -73,7 +100,10 @@ def read_npz(file: Path | io.BufferedIOBase, *, limit: int | None = None) -> dic
     arrays: dict[str, np.ndarray] = {}
     with _opened(file) as raw, zipfile.ZipFile(_Bounded(raw)) as archive:
         size = raw.seek(0, os.SEEK_END)
-        members = archive.infolist()
+        members = [
+            member for member in archive.infolist()
+            if names is None or member.filename.removesuffix(".npy") in names
+        ]  # fmt: skip
         unpacked = sum(member.file_size for member in members)
         _require_at_most(unpacked, size if limit is None else limit)
         for member in members:

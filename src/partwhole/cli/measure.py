@@ -16,6 +16,7 @@ def measure(
     components: Annotated[tuple[str, ...], arg(metavar="COLUMN ...", help_behavior_hint="")] = (),
     groups: Annotated[str | None, arg(metavar="COLUMN")] = None,
     sessions: Annotated[str | None, arg(metavar="COLUMN")] = None,
+    trial_axis: int = 0,
     window: Annotated[tuple[float, float] | None, arg(metavar="START STOP")] = None,
     missing: Literal["refuse", "drop"] = "refuse",
     whiten: Literal["none", "diagonal", "full"] = "none",
@@ -44,6 +45,7 @@ def measure(
             sessions.
         groups: Column of runs or blocks, whose trials may share noise.
         sessions: Column of sessions, if neurons were not all recorded together.
+        trial_axis: Axis of the responses that counts trials; -1 is the last, as in many .mat files.
         window: Times over which responses are averaged.
         missing: Whether to refuse trials with missing entries, or to leave them out.
         whiten: Divide responses by the standard deviation of their noise (diagonal), or decorrelate
@@ -70,6 +72,7 @@ def measure(
         groups=groups,
         sessions=sessions,
         missing=missing,
+        trial_axis=trial_axis,
     )
     result = measured(
         recording,

@@ -49,7 +49,8 @@ def headline(measurement: Measurement) -> str:
     parts = sum(value for members, value in saliences.items() if len(members) == 1)
     intervals = measurement.saliences.saliences_interval
     widest = max(high - low for low, high in intervals.values())
-    sentence = f"Parts by themselves make up {_percent(parts)} of what separates conditions."
+    # Without its noise a share can lie above 1 by chance.
+    sentence = f"Parts by themselves make up {_percent(min(parts, 1.0))} of what separates conditions."
     if np.isnan(widest):
         return f"{sentence} There are too few trials for intervals."
     return sentence

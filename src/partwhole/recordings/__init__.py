@@ -6,7 +6,9 @@ compositional it is, whether there are enough trials to say so, and what readout
 conditions that are held out.
 """
 
+from partwhole.recordings.activations import activations
 from partwhole.recordings.building import from_trials
+from partwhole.recordings.files import read
 from partwhole.recordings.recording import Recording
 
-__all__ = ["Recording", "from_trials"]
+__all__ = ["Recording", "activations", "from_trials", "read"]

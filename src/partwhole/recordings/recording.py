@@ -7,25 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Real, Seed
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Neurons that were recorded in the same trials.
-
-    Parameters
-    ----------
-    trials : int array, shape (m,)
-    neurons : int array, shape (q,)
-    """
-
-    trials: Int[np.ndarray, " m"]
-    neurons: Int[np.ndarray, " q"]
+from partwhole._types import Index, Real, Seed
+from partwhole.recordings._rules import require_conditions, require_groups, require_responses
+from partwhole.recordings.blocks import Block, blocks_of, combined
 
 
 @door(missing=("responses",))
@@ -92,9 +80,12 @@ class Recording:
             f"{0 if self.times is None else len(self.times)} for shape {shape}",
             "pass a time for each entry of that axis, or leave times out",
         )
-        _require_conditions(self.components, self.names, self.values)
-        _require_groups(self.groups, self.sessions)
-        _require_responses(self.responses, self.sessions)
+        increase = self.times is None or bool(np.all(np.diff(self.times) > 0))
+        rule = "times increase"
+        require(increase, rule, "times in another order", "sort them, and responses with them")
+        require_conditions(self.components, self.names, self.values)
+        require_groups(self.groups, self.sessions)
+        require_responses(self.responses, self.sessions)
 
     def __repr__(self) -> str:
         """Return the size and the components."""
@@ -146,28 +137,39 @@ class Recording:
         """Return each trial's condition, as a row of `conditions`."""
         return self._conditions[1]
 
-    def label(self, condition: int) -> str:
-        """Return the values of a condition in words, such as "disc, red"."""
+    @door
+    def label(self, condition: Index) -> str:
+        """Return the values of a condition in words, such as "disc, red".
+
+        Parameters
+        ----------
+        condition : int
+            A row of `conditions`.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InputError
+            If there is no such condition.
+        """
+        require(
+            condition < self.n_conditions,
+            f"conditions are numbered from 0 to {self.n_conditions - 1}",
+            condition,
+            "choose one of them",
+        )
         index = self.conditions[condition]
         return ", ".join(str(values[i]) for values, i in zip(self.values, index, strict=True))
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Return neurons by the trials in which they were recorded; one block if all were."""
-        static = self.responses if self.responses.ndim == 2 else self.responses[..., 0]
-        if self.sessions is None or not np.isnan(static).any():
-            return (Block(np.arange(self.n_trials), np.arange(self.n_neurons)),)
-        sessions, first, of_trial = np.unique(self.sessions, return_index=True, return_inverse=True)
-        present = ~np.isnan(static[first])
-        patterns, of_neuron = np.unique(present, axis=1, return_inverse=True)
-        return tuple(
-            Block(
-                np.flatnonzero(np.isin(of_trial, np.arange(len(sessions))[pattern])),
-                np.flatnonzero(of_neuron.ravel() == i),
-            )
-            for i, pattern in enumerate(patterns.T)
-        )
+        return blocks_of(self.responses, self.sessions)
 
+    @door(infinite=("start", "stop"))
     def averaged(self, start: Real = -np.inf, stop: Real = np.inf) -> Recording:
         """Return the recording with responses averaged over the times from start to stop.
 
@@ -198,12 +200,64 @@ class Recording:
         )
         return replace(self, responses=self.responses[..., inside].mean(axis=2), times=None)
 
-    def at(self, time: int) -> Recording:
-        """Return the recording at one time, which is counted from 0."""
+    @door
+    def at(self, time: Index) -> Recording:
+        """Return the recording at one time.
+
+        Parameters
+        ----------
+        time : int
+            The place of the time, counted from 0.
+
+        Returns
+        -------
+        Recording
+
+        Raises
+        ------
+        InputError
+            If there are no times, or fewer.
+        """
+        n_times = self.responses.shape[2] if self.responses.ndim == 3 else 0
+        require(
+            time < n_times,
+            "a time is a place on the third axis of responses, counted from 0",
+            f"{time} for {n_times} times",
+            "choose one of them" if n_times else "leave it out: the recording has no times",
+        )
         return replace(self, responses=self.responses[..., time], times=None)
 
-    def select(self, trials: np.ndarray) -> Recording:
-        """Return the recording with some trials, by their numbers or by a mask."""
+    @door
+    def select(self, trials: Int[np.ndarray, " m"] | Bool[np.ndarray, " n"]) -> Recording:
+        """Return the recording with some of its trials.
+
+        Parameters
+        ----------
+        trials : int array, shape (m,); or bool array, shape (n,)
+            Their numbers, counted from 0, or a mask of all trials.
+
+        Returns
+        -------
+        Recording
+            Components keep all their values.
+
+        Raises
+        ------
+        InputError
+            For a mask of another length, numbers out of range, and trials that are no recording,
+            such as those of a single condition.
+        """
+        if trials.dtype == bool:
+            rule = "a mask has an entry for each trial"
+            lengths = f"{len(trials)} for {self.n_trials} trials"
+            require(len(trials) == self.n_trials, rule, lengths, "pass a mask of all trials")
+            trials = np.flatnonzero(trials)
+        require(
+            len(trials) > 0 and trials.min() >= 0 and trials.max() < self.n_trials,
+            f"trials are numbers from 0 to {self.n_trials - 1}",
+            f"numbers from {trials.min()} to {trials.max()}" if len(trials) else "none",
+            "choose some of them",
+        )
         parts = (self.groups, self.sessions)
         groups, sessions = (None if part is None else part[trials] for part in parts)
         return replace(
@@ -214,6 +268,7 @@ class Recording:
             sessions=sessions,
         )
 
+    @door
     def pseudo_trials(self, seed: Seed = 0) -> Recording:
         """Return a recording in which every neuron has a response in every trial.
 
@@ -240,28 +295,10 @@ class Recording:
         """
         if len(self.blocks) == 1:
             return self
-        rng = np.random.default_rng(seed)
-        index, n_conditions = self.condition_of_trial, self.n_conditions
-        counts = np.array([
-            np.bincount(index[block.trials], minlength=n_conditions) for block in self.blocks
-        ])  # fmt: skip
-        fewest = counts.min(axis=0)
-        require(
-            int(np.sum(fewest > 0)) > 1,
-            "two conditions or more were shown to all neurons",
-            int(np.sum(fewest > 0)),
-            "leave out the sessions that lack conditions",
+        conditions, responses = combined(
+            self.responses, self.condition_of_trial, self.blocks, np.random.default_rng(seed)
         )
-        conditions = np.repeat(np.arange(n_conditions), fewest)
-        responses = np.empty((len(conditions), *self.responses.shape[1:]))
-        for block in self.blocks:
-            drawn = [
-                rng.permutation(block.trials[index[block.trials] == condition])[:count]
-                for condition, count in enumerate(fewest)
-            ]
-            rows = np.concatenate(drawn)
-            responses[:, block.neurons] = self.responses[np.ix_(rows, block.neurons)]
-        missing = int(np.sum(fewest == 0))
+        missing = self.n_conditions - len(np.unique(conditions))
         lack = f"{missing} condition{'s' * (missing != 1)} that a session lacks left out"
         return replace(
             self,
@@ -271,90 +308,3 @@ class Recording:
             sessions=None,
             notes=(*self.notes, *([lack] if missing else [])),
         )
-
-
-def _require_conditions(
-    components: np.ndarray, names: tuple[str, ...], values: tuple[tuple[Hashable, ...], ...]
-) -> None:
-    n_components = components.shape[1]
-    require(
-        len(names) == n_components and len(values) == n_components,
-        "every component has a name and its values",
-        f"{n_components} components, {len(names)} names, {len(values)} lists",
-        "pass one name and one list of values for each column of components",
-    )
-    for name, column, listed in zip(names, components.T, values, strict=True):
-        require(
-            column.min() >= 0 and column.max() < len(listed),
-            f"components are indices into the values of {name!r}",
-            f"indices {column.min()}..{column.max()} for {len(listed)} values",
-            "number the values from 0",
-        )
-    require(
-        bool(np.any(components != components[0])),
-        "a recording has two conditions or more",
-        "the same condition in all trials",
-        "add trials of others",
-    )
-
-
-def _require_groups(groups: np.ndarray | None, sessions: np.ndarray | None) -> None:
-    if groups is None:
-        return
-    require(
-        len(np.unique(groups)) > 1,
-        "products across groups need two groups or more",
-        "all trials in one",
-        "leave groups out if noise is independent between trials",
-    )
-    if sessions is None:
-        return
-    pairs = np.unique(np.column_stack([groups, sessions]), axis=0)
-    several = np.flatnonzero(np.bincount(pairs[:, 0]) > 1)
-    require(
-        not len(several),
-        "a group is in one session",
-        f"group number {several[0] if len(several) else ''} in several",
-        "give the groups of each session names of their own, such as day and run together",
-    )
-
-
-def _require_responses(responses: np.ndarray, sessions: np.ndarray | None) -> None:
-    missing = np.isnan(responses)
-    if missing.any():
-        trial, neuron = (int(axis[0]) for axis in np.nonzero(missing)[:2])
-        place = f"NaN in trial {trial}, neuron {neuron} (counted from 0)"
-        require(
-            sessions is not None,
-            "responses are numbers, unless sessions say which neurons were recorded when",
-            place,
-            "pass sessions, or missing='drop' to leave such trials out",
-        )
-        assert sessions is not None
-        by_trial = missing.reshape(*missing.shape[:2], -1)
-        partly = by_trial.any(axis=2) & ~by_trial.all(axis=2)
-        for session in np.unique(sessions):
-            rows = by_trial[sessions == session].any(axis=2)
-            partly[sessions == session] |= rows != rows[:1]
-        trial, neuron = (int(axis[0]) for axis in np.nonzero(partly)) if partly.any() else (0, 0)
-        require(
-            not partly.any(),
-            "a neuron is recorded in all trials of a session, or in none",
-            f"trial {trial} unlike others of its session at neuron {neuron} (counted from 0)",
-            "pass missing='drop' to leave such trials out",
-        )
-        never = missing.reshape(len(missing), missing.shape[1], -1).all(axis=(0, 2))
-        require(
-            not never.any(),
-            "every neuron was recorded in a session",
-            f"{int(never.sum())} that never were, the first number {int(never.argmax())}",
-            "leave them out",
-        )
-    with np.errstate(invalid="ignore"):
-        varies = np.nanmax(responses, axis=0) > np.nanmin(responses, axis=0)
-    require(
-        bool(varies.any()),
-        "responses vary between trials",
-        "the same in all of them",
-        "look whether the right array was passed",
-    )

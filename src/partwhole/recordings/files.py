@@ -1,0 +1,201 @@
+"""Recordings from files of NumPy, MATLAB, xarray, Parquet and text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole._checks import InputError, require
+from partwhole._door import door
+from partwhole._reading import read_npy, read_whole
+from partwhole.recordings import _containers as containers
+from partwhole.recordings._containers import readable
+from partwhole.recordings._delimited import read_labels, read_numbers
+from partwhole.recordings._labels import table_of
+from partwhole.recordings.building import from_trials
+from partwhole.recordings.recording import Recording
+
+TEXT = {".csv": ",", ".tsv": "\t"}
+LINES = (".jsonl", ".ndjson")
+RESPONSES = (".npy", ".npz", ".mat", ".nc", ".parquet", *TEXT)
+CONDITIONS = (*TEXT, ".parquet", *LINES, ".mat", ".npy", ".npz")
+ZIPPED = (*TEXT, *LINES)
+MOST_TEXT = 1 << 30  # bytes of a file of text, unpacked, of which memory holds several copies
+# The name of an array stands behind that of a file.
+NAMED = re.compile(r"(.*\.(?:npz|mat|nc)):(.+)", re.IGNORECASE | re.DOTALL)
+
+
+@door
+def read(
+    responses: str | os.PathLike,
+    conditions: str | os.PathLike,
+    *,
+    components: Sequence[str] | None = None,
+    groups: Any = None,
+    sessions: Any = None,
+    times: Float[np.ndarray, " t"] | None = None,
+    missing: Literal["refuse", "drop"] = "refuse",
+    trial_axis: int = 0,
+) -> Recording:
+    """Return a recording of a file of responses and a file with a table of conditions.
+
+    Both may be the same file of MATLAB. Files are never executed: pickled objects of Python are
+    refused.
+
+    Parameters
+    ----------
+    responses : path
+        A .npy file; an array of a .npz, .mat or .nc file, named behind a colon
+        (``session.mat:spikes``, or ``session.mat:data.spikes`` in a struct) unless a single one is
+        a matrix; a table of numbers, .parquet, .csv or .tsv (also with .gz), with or without names
+        in the first line, whose cells are separated by commas, semicolons, tabs, bars or spaces.
+        Files of MATLAB's version 7.3 need the package h5py, those of xarray the package xarray.
+    conditions : path
+        A table with a row for each trial: .csv or .tsv with names in the first line, .jsonl (each
+        also with .gz), or .parquet; columns of one length in a .mat file, in a struct or by
+        themselves, or in a .npz file; a .npy file of shape (n,) or (n, C). Labels stay as they
+        are: cell arrays of text, numbers, logicals.
+    components, groups, sessions, times, missing, trial_axis : keyword-only
+        As in `from_trials`. Without `times`, those are taken of a coordinate of a .nc file.
+
+    Returns
+    -------
+    Recording
+
+    Raises
+    ------
+    InputError
+        For files that are missing, empty, damaged, too large or of another kind; several arrays
+        without a name; objects; text among responses; and what `from_trials` refuses.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> np.save(folder / "responses.npy", np.random.default_rng(0).normal(size=(4, 5)))
+    >>> _ = (folder / "conditions.csv").write_text("shape;colour\\ndisc;red\\ndisc;blue\\nstar;red\\nstar;blue")
+    >>> read(folder / "responses.npy", folder / "conditions.csv")
+    Recording(4 trials of 5 neurons, 4 conditions: shape (2) x colour (2))
+    """  # noqa: E501
+    table = table_of(_conditions(*_located(conditions, "conditions", CONDITIONS)))
+    array = _responses(*_located(responses, "responses", RESPONSES), len(table))
+    return from_trials(
+        array,
+        table,
+        components=components,
+        groups=groups,
+        sessions=sessions,
+        times=times,
+        missing=missing,
+        trial_axis=trial_axis,
+    )
+
+
+def _located(
+    file: str | os.PathLike, role: str, endings: tuple[str, ...]
+) -> tuple[Path, str, str | None]:
+    """Return an existing file, its ending without .gz, and the name behind a colon."""
+    text, name = str(os.fspath(file)), None
+    behind_colon = NAMED.fullmatch(text)
+    if behind_colon and not os.path.lexists(text):
+        text, name = behind_colon.groups()
+    path = Path(text)
+    *earlier, ending = ["", *(suffix.lower() for suffix in path.suffixes)]
+    if ending == ".gz" and earlier[-1] in ZIPPED:
+        ending = earlier[-1]
+    try:
+        is_folder, size = path.is_dir(), path.stat().st_size
+    except (OSError, ValueError):
+        is_folder, size = False, -1
+    place = repr(text)
+    require(not is_folder, f"{role} are in a file", f"the folder {place}", "name a file in it")
+    rule = f"the file of {role} ends in {', '.join(endings[:-1])} or {endings[-1]}"
+    require(ending in endings, rule, repr(path.name), "save it in one of these forms")
+    require(size >= 0, f"the file of {role} exists", f"no file {place}", "check the path")
+    require(size > 0, f"the file of {role} has entries", f"{place}, empty", "save it again")
+    return path, ending, name
+
+
+def _responses(path: Path, ending: str, name: str | None, n_trials: int) -> Any:
+    """Return an array of responses."""
+    if ending in TEXT:
+        raw = readable(path, read_whole, limit=MOST_TEXT)
+        array, doubtful = read_numbers(raw, path.name, TEXT[ending])
+        # A first line 0, 1, 2, ... is a header if it would be a trial too many.
+        return array[1:] if doubtful and len(array) == n_trials + 1 else array
+    if ending == ".npy":
+        return readable(path, read_npy)
+    if ending == ".parquet":
+        return _parquet(path)
+    if ending == ".npz":
+        arrays = containers.archive(path, name)
+    else:
+        arrays = containers.variables(path) if ending == ".mat" else containers.netcdf(path)
+    if name is not None:
+        return containers.named(arrays, name, path)
+    return containers.single_matrix(arrays, path)
+
+
+def _conditions(path: Path, ending: str, name: str | None) -> Any:
+    """Return what holds the labels."""
+    if ending in TEXT:
+        return read_labels(readable(path, read_whole, limit=MOST_TEXT), path.name, TEXT[ending])
+    if ending in LINES:
+        return _lines(readable(path, read_whole, limit=MOST_TEXT), path.name)
+    if ending == ".parquet":
+        return _parquet(path)
+    if ending == ".npy":
+        return readable(path, read_npy)
+    if ending == ".mat":
+        return containers.matlab_columns(path, name)
+    arrays = containers.archive(path, name)
+    return (
+        containers.columns(arrays, path) if name is None else containers.named(arrays, name, path)
+    )
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        names = parquet.read_schema(path).names
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        rule = "the columns of a table have names of their own"
+        require(repeated is None, rule, f"several {repeated!r} in {path.name!r}", "rename them")
+        return parquet.read_table(path).to_pandas()
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
+        raise InputError(
+            "a .parquet file holds a table of plain columns; got something else in "
+            f"{path.name!r} ({type(error).__name__}); write it again"
+        ) from error
+
+
+def _lines(raw: bytes, name: str) -> list[dict[str, Any]]:
+    """Return the objects of a file of JSON Lines."""
+    rows = []
+    for number, line in enumerate(raw.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        require(
+            isinstance(row, dict),
+            "a .jsonl file holds an object in each line",
+            f"something else in line {number} of {name!r}",
+            'write lines such as {"shape": "disc", "colour": "red"}',
+        )
+        rows.append(row)
+    require(rows, "a table has rows", f"none in {name!r}", "check the file")
+    return rows
