@@ -45,6 +45,7 @@ ORDER: Reasons = {
         "comparison.compare of runs": "task",
         "comparison.compare with a limit": "task,answers",
         "measures.order_violations": "losses",
+        "measures.held_out_readouts": "targets",
     },
     "one entry for each set of components, or each record of a curve": {
         "features.kernel_spectrum": "sigma",
@@ -84,6 +85,7 @@ TWICE: Reasons = {
         "measures.decision_agreement": "network,limit,labels,linear",
         "measures.predict_readout": "features,components,targets,is_train",
         "measures.salience": "features,components",
+        "measures.salience of groups": "features,components,groups",
         "networks.layer_saliences": "inputs,components",
         "comparison.compare": "answers,has_learned",
         "comparison.compare of runs": "answers,theory",
@@ -111,6 +113,7 @@ TWICE: Reasons = {
         "comparison.compare of runs": "task",
         "comparison.compare with a limit": "task,answers",
         "measures.retreat": "targets",
+        "measures.held_out_readouts": "targets",
     },
     "a sweep takes distinct rows, and says so": {
         "limits.solve for orders": "data",
@@ -310,8 +313,8 @@ def test_every_public_function_has_a_good_call(room):
     assert missing == good_calls.WITHOUT.get(room, set())
 
 
-# Those of `good_calls`, and those whose functions need files or long computing.
-OPEN = [*good_calls.ROOMS, "recommendation", "study"]
+# Those of `good_calls`, and those whose functions take no arrays, or need files or long computing.
+OPEN = [*good_calls.ROOMS, "measurement", "recommendation", "study"]
 
 
 @pytest.mark.parametrize("room", OPEN)

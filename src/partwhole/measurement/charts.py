@@ -122,7 +122,7 @@ def accuracies(readouts: HeldOutReadouts) -> Html:
     low = max(float(min(readouts.accuracy.min(), readouts.measured_accuracy.min())) - 0.05, 0.0)
     x, y = Axis(low, 1.02, left, size - 12), Axis(low, 1.02, bottom, 14)
     ticks = x.ticks()
-    marks = [_frame(x, y, ticks, ticks, bottom, size - 12)]
+    marks = _frame(x, y, ticks, ticks, bottom, size - 12)
     marks.append(tag("path", d=f"M{x(low)} {y(low)}L{x(1.0)} {y(1.0)}", class_="level"))
     for j in range(len(readouts.labels)):
         pairs = zip(
@@ -147,7 +147,7 @@ def answers(readouts: HeldOutReadouts) -> Html:
     low, high = interval(readouts.predicted, readouts.measured)
     x, y = Axis(low, high, left, size - 12), Axis(low, high, bottom, 14)
     ticks = x.ticks()
-    marks = [_frame(x, y, ticks, ticks, bottom, size - 12)]
+    marks = _frame(x, y, ticks, ticks, bottom, size - 12)
     marks.append(tag("path", d=f"M{x(low)} {y(low)}L{x(high)} {y(high)}", class_="level"))
     for predicted, measured, target in zip(
         readouts.predicted.ravel(), readouts.measured.ravel(), readouts.targets.ravel(), strict=True
@@ -172,7 +172,7 @@ def over_time(
     width, left, bottom = 620, 58, 280
     ends = interval(values, low, high, zero=True)
     x, y = Axis(float(times.min()), float(times.max()), left, width - 14), Axis(*ends, bottom, 14)
-    marks = [_frame(x, y, x.ticks(8), y.ticks(), bottom, width - 14)]
+    marks = _frame(x, y, x.ticks(8), y.ticks(), bottom, width - 14)
     for j in range(values.shape[1]):
         places = np.flatnonzero(np.isfinite(values[:, j]))
         if not len(places):

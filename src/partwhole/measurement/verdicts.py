@@ -50,7 +50,9 @@ def headline(measurement: Measurement) -> str:
     intervals = measurement.saliences.saliences_interval
     widest = max(high - low for low, high in intervals.values())
     # Without its noise a share can lie above 1 by chance.
-    sentence = f"Parts by themselves make up {_percent(min(parts, 1.0))} of what separates conditions."
+    sentence = (
+        f"Parts by themselves make up {_percent(min(parts, 1.0))} of what separates conditions."
+    )
     if np.isnan(widest):
         return f"{sentence} There are too few trials for intervals."
     return sentence

@@ -19,7 +19,8 @@ hierarchy
 learning
     `learning_order`, `slowing`.
 readouts
-    `predict_readout`: what a linear readout of noisy trials will answer.
+    `predict_readout`: what a linear readout of noisy trials will answer, `held_out_readouts` for
+    every condition that could be held out.
 swing
     `retreat` of an answer from its target.
 transfer
@@ -39,7 +40,7 @@ from partwhole.measures.contrasts import contrasts
 from partwhole.measures.dimensions import shared_dimensions
 from partwhole.measures.extrema import extrema
 from partwhole.measures.learning import learning_times
-from partwhole.measures.readouts import predict_readout
+from partwhole.measures.readouts import held_out_readouts, predict_readout
 from partwhole.measures.salience import salience
 from partwhole.measures.slope import slope
 from partwhole.measures.swing import swing
@@ -53,6 +54,7 @@ __all__ = [
     "contrasts",
     "decision_agreement",
     "extrema",
+    "held_out_readouts",
     "learning_times",
     "predict_readout",
     "salience",

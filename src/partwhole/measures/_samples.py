@@ -84,14 +84,15 @@ def grid_weights(tuples: Int[np.ndarray, "T C"]) -> Float[np.ndarray, " T"]:
     Where combinations are missing, that of the sum of parts with the least squared error; the plain
     mean would prefer values that occur with many others.
     """
-    n_values = tuples.max(axis=0) + 1
+    codes = [np.unique(column, return_inverse=True)[1] for column in tuples.T]
+    n_values = np.array([int(code.max()) + 1 for code in codes])
     if n_values.sum() > MOST_VALUES:
         return np.full(len(tuples), 1.0 / len(tuples))
     starts = np.cumsum(n_values) - n_values
     ones = np.ones(len(tuples))
     columns = [
         sparse.csr_array((ones, (np.arange(len(tuples)), column)), shape=(len(tuples), size))
-        for column, size in zip(tuples.T, n_values, strict=True)
+        for column, size in zip(codes, n_values, strict=True)
     ]
     design = sparse.hstack([sparse.csr_array(ones[:, None]), *columns]).tocsr()
     # Of all sums of parts with the same fit, that whose parts add up to 0 within each component.

@@ -69,7 +69,7 @@ class MeasuredMeans:
         """Return M f(Sigma) M', without the bias of estimated means."""
         products = self._products(values, rest)
         if self.overlap is not None:
-            products = self._towards_overlaps(products, values, rest)
+            products = self._towards(self.overlap, products, values, rest)
         return self.centring @ products @ self.centring.T
 
     def _products(self, values: np.ndarray, rest: float) -> Float[np.ndarray, "A A"]:
@@ -78,8 +78,12 @@ class MeasuredMeans:
         products = (self.along * values) @ self.along.T + rest * self.beside
         return products - np.diag(bias * self.error)
 
-    def _towards_overlaps(
-        self, products: Float[np.ndarray, "A A"], values: np.ndarray, rest: float
+    def _towards(
+        self,
+        overlap: Int[np.ndarray, "A A"],
+        products: Float[np.ndarray, "A A"],
+        values: np.ndarray,
+        rest: float,
     ) -> Float[np.ndarray, "A A"]:
         noise, error = self.noise, self.error
         s, s_rest = noise.variances, noise.rest
@@ -91,12 +95,12 @@ class MeasuredMeans:
         variance = np.outer(along, error) + np.outer(error, along) + square * np.outer(error, error)
         # A condition's product with itself has both errors at once.
         np.fill_diagonal(variance, 2.0 * np.diag(variance))
-        flat = self.overlap.ravel()
+        flat = overlap.ravel()
         counts = np.maximum(np.bincount(flat), 1)
-        mean = (np.bincount(flat, products.ravel()) / counts)[self.overlap]
+        mean = (np.bincount(flat, products.ravel()) / counts)[overlap]
         deviation = products - mean
         total = float(np.sum(deviation**2))
-        errors = float(np.sum(variance * (1.0 - 1.0 / counts[self.overlap])))
+        errors = float(np.sum(variance * (1.0 - 1.0 / counts[overlap])))
         share = min(errors / total, 1.0) if total > 0 else 0.0
         return products - share * deviation
 
