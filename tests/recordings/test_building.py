@@ -171,6 +171,11 @@ def test_a_series_and_a_coordinate_keep_their_names():
         ([10, 2] * 4, (2, 10)),
         (["10", "2"] * 4, ("10", "2")),
         (np.array([3, 1] * 4, dtype="u1"), (1, 3)),
+        (np.array([3, 1] * 4, dtype=">i4"), (1, 3)),
+        (np.array([3, 0.5] * 4, dtype=">f8"), (0.5, 3.0)),
+        (np.array([3, 0.5] * 4, dtype="f2"), (0.5, 3.0)),
+        (np.array([3, 0.5] * 4, dtype="longdouble"), (0.5, 3.0)),
+        (np.array(["é", "a"] * 4, dtype=">U1"), ("a", "é")),
         (pd.Categorical(["low", "high"] * 4, ["low", "high", "none"], ordered=True),
          ("low", "high")),
         (pd.Series(["low", "high"] * 4, dtype=pd.CategoricalDtype(["low", "high"])),
@@ -468,6 +473,11 @@ SENTENCES = {
         (R, np.zeros((8, 2, 2))),
         "conditions are a table, or labels of shape (n,) or (n, C); got shape (8, 2, 2); pass a "
         "column for each component",
+    ),
+    "bytes without a type": (
+        (R, np.zeros(8, dtype="V4")),
+        "conditions are a table, or labels of shape (n,) or (n, C); got shape (8,); pass a column "
+        "for each component",
     ),
     "ragged labels": (
         (R, [["a"], ["a", "b"]] * 4),

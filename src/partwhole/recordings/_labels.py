@@ -87,7 +87,8 @@ def _of_rows(conditions: Any) -> pd.DataFrame:
     names = array.dtype.names
     if names and array.ndim == 1:
         return pd.DataFrame({name: series_of(array[name]) for name in names})
-    require(array.ndim == 2 and array.size > 0 and not names, RULE, f"shape {array.shape}", REMEDY)
+    is_matrix = array.ndim == 2 and array.size > 0 and array.dtype.kind != "V"
+    require(is_matrix, RULE, f"shape {array.shape}", REMEDY)
     return _numbered(dict(enumerate(series_of(column) for column in array.T)))
 
 
@@ -113,15 +114,16 @@ def series_of(values: Any) -> pd.Series | None:
     array = as_labels(values)
     if array.ndim == 2 and 1 in array.shape:  # a column or row of MATLAB
         array = array.reshape(-1)
-    if array.ndim != 1 or array.dtype.names:
+    if array.ndim != 1 or array.dtype.kind == "V":
         return None
     if isinstance(array, np.ma.MaskedArray):
         hidden, array = np.ma.getmaskarray(array), array.data.astype(object)
         array[hidden] = None
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8", "replace")
-    # Of an array's column Pandas would keep the strides, which are slow.
-    return pd.Series(np.ascontiguousarray(array)).infer_objects()
+    # Pandas numbers no entries of another byte order or of more than 64 bits.
+    kind = np.dtype(float) if array.dtype.char == "g" else array.dtype.newbyteorder("=")
+    return pd.Series(np.ascontiguousarray(array, dtype=kind)).infer_objects()
 
 
 def as_labels(values: Any) -> np.ndarray:

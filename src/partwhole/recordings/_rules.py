@@ -9,6 +9,30 @@ import numpy as np
 from partwhole._checks import require
 
 
+def require_axes(shape: tuple[int, ...], times: np.ndarray | None) -> None:
+    """Require axes of trials, neurons and perhaps times, which increase."""
+    require(
+        len(shape) in (2, 3),
+        "responses are trials x neurons, or trials x neurons x times",
+        f"shape {shape}",
+        "flatten what is measured in a trial into one axis",
+    )
+    if times is None:
+        return
+    require(
+        len(shape) == 3 and len(times) == shape[2],
+        "times are those of the third axis of responses",
+        f"{len(times)} for shape {shape}",
+        "pass a time for each entry of that axis, or leave times out",
+    )
+    require(
+        bool(np.all(np.diff(times) > 0)),
+        "times increase",
+        "times in another order",
+        "sort them, and responses with them",
+    )
+
+
 def require_conditions(
     components: np.ndarray, names: tuple[str, ...], values: tuple[tuple[Hashable, ...], ...]
 ) -> None:

@@ -12,7 +12,12 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Index, Real, Seed
-from partwhole.recordings._rules import require_conditions, require_groups, require_responses
+from partwhole.recordings._rules import (
+    require_axes,
+    require_conditions,
+    require_groups,
+    require_responses,
+)
 from partwhole.recordings.blocks import Block, blocks_of, combined
 
 
@@ -66,23 +71,7 @@ class Recording:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        shape = self.responses.shape
-        require(
-            self.responses.ndim in (2, 3),
-            "responses are trials x neurons, or trials x neurons x times",
-            f"shape {shape}",
-            "flatten what is measured in a trial into one axis",
-        )
-        n_times = shape[2] if self.responses.ndim == 3 else None
-        require(
-            self.times is None or len(self.times) == n_times,
-            "times are those of the third axis of responses",
-            f"{0 if self.times is None else len(self.times)} for shape {shape}",
-            "pass a time for each entry of that axis, or leave times out",
-        )
-        increase = self.times is None or bool(np.all(np.diff(self.times) > 0))
-        rule = "times increase"
-        require(increase, rule, "times in another order", "sort them, and responses with them")
+        require_axes(self.responses.shape, self.times)
         require_conditions(self.components, self.names, self.values)
         require_groups(self.groups, self.sessions)
         require_responses(self.responses, self.sessions)
