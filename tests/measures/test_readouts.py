@@ -9,7 +9,8 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 import partwhole as pw
 from partwhole._checks import InputError
-from partwhole.measures.readouts.equivalent import ridge_answers
+from partwhole.measures.readouts.equivalent import answers_of, ridge_answers
+from partwhole.measures.readouts.means import MeasuredMeans
 from partwhole.measures.readouts.noise import NoiseSpectrum
 
 VALUES = np.linspace(-1.5, 1.5, 4)
@@ -77,6 +78,41 @@ def test_answers_of_known_noise_are_those_of_trained_readouts(p, m, correlated, 
     assert np.abs(differences.mean(axis=0)).max() < tolerance
     np.testing.assert_allclose(np.mean(between, axis=0), 1.0, atol=0.12)
     assert np.mean(within) == pytest.approx(1.0, abs=0.05)
+
+
+def test_variances_solve_the_equations_of_whole_matrices():
+    """With matrices of trials x trials and features x features, and unequal numbers of trials."""
+    rng, means, covariance = world(0, 20, correlated=True)
+    counts = np.where(CORNER, 0, rng.integers(1, 9, 16))
+    described = MeasuredMeans.of(means, NoiseSpectrum.of_matrix(covariance)).centred(counts)
+    answers, scalars = answers_of(described, counts, SUMS[:, None], 0.3)
+    d, d_tilde = np.exp(scalars.logs)
+    of_trial = np.repeat(np.arange(16), counts)
+    n = len(of_trial)
+    centred = means - means[of_trial].mean(axis=0)
+    x, y = centred[of_trial], SUMS[of_trial] - SUMS[of_trial].mean()
+    noise_alone = 0.3 * np.eye(20) + d_tilde * covariance
+    features = np.linalg.inv(noise_alone + x.T @ x / (1 + d))
+    inverse = np.linalg.inv(noise_alone)
+    centring = np.eye(n) - 1 / n
+    resolvent = np.linalg.inv((1 + d) * np.eye(n) + x @ inverse @ x.T) @ centring
+    assert d == pytest.approx(np.trace(covariance @ features))
+    assert d_tilde == pytest.approx(np.trace(resolvent))
+    weights = features @ x.T @ y / (1 + d)
+    spread = features @ covariance @ features
+    inside = np.trace(x @ spread @ x.T) / (1 + d) ** 2
+    both = np.trace(covariance @ spread)
+    # Of the answers to a trial, and of the sum of squared residuals, in units of (1 + d)^2.
+    within, residual = np.linalg.solve(
+        [[1 - inside, -both], [-np.sum(resolvent**2), 1 - inside]],
+        [weights @ covariance @ weights, np.sum((resolvent @ y) ** 2)],
+    )
+    np.testing.assert_allclose(answers.within.item(), within)
+    pull = (centred @ features @ x.T / (1 + d)) ** 2
+    between = residual * np.einsum("ap,pq,aq->a", centred, spread, centred)
+    between += within * (pull.sum(axis=1) + 1 / n)
+    np.testing.assert_allclose(answers.between[:, 0, 0], between)
+    np.testing.assert_allclose(answers.mean[:, 0], centred @ weights + SUMS[of_trial].mean())
 
 
 # The acceptance settings of recordings: neurons, training trials, correlated noise, and the largest

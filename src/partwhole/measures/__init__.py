@@ -20,7 +20,7 @@ learning
     `learning_order`, `slowing`.
 readouts
     `predict_readout`: what a linear readout of noisy trials will answer, `held_out_readouts` for
-    every condition that could be held out.
+    every condition that could be held out; `LDA` and `SVM` for other readouts than ridge.
 swing
     `retreat` of an answer from its target.
 transfer

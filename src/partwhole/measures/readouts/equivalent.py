@@ -37,6 +37,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.optimize import brentq, root
 
 from partwhole._checks import InputError
+from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.means import Means, MeasuredMeans
 from partwhole.measures.readouts.noise import NoiseSpectrum
 
@@ -46,25 +47,6 @@ FINITE_STEP = 1e-6
 NEARBY_STEPS = 12
 # Of the scalars, so that their exponentials are numbers.
 LARGEST_LOG = 300.0
-
-
-@dataclass(frozen=True, eq=False)
-class RidgeAnswers:
-    """Mean and spread of a readout's answers at each condition.
-
-    Parameters
-    ----------
-    mean : float array, shape (A, k)
-        Mean answers, over training sets and trials.
-    between : float array, shape (A, k, k)
-        Covariance of the answer at a condition's mean, over training sets.
-    within : float array, shape (k, k)
-        Covariance of the answer over trials of a condition, of a mean training set.
-    """
-
-    mean: Float[np.ndarray, "A k"]
-    between: Float[np.ndarray, "A k k"]
-    within: Float[np.ndarray, "k k"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +66,7 @@ def ridge_answers(
     *,
     trials: Int[np.ndarray, " A"] | None = None,
     conditions: Int[np.ndarray, "A C"] | None = None,
-) -> RidgeAnswers:
+) -> Answers:
     """Return the answers of a ridge readout, trained on trials of some conditions.
 
     Parameters
@@ -105,7 +87,7 @@ def ridge_answers(
 
     Returns
     -------
-    RidgeAnswers
+    Answers
 
     Raises
     ------
@@ -123,7 +105,7 @@ def answers_of(
     ridge: float,
     *,
     start: Scalars | None = None,
-) -> tuple[RidgeAnswers, Scalars]:
+) -> tuple[Answers, Scalars]:
     """Return the answers of a readout, and the scalars of its training set.
 
     Parameters
@@ -238,7 +220,7 @@ class _System:
         d_tilde: float,
         targets: Float[np.ndarray, "A k"],
         mean_target: Float[np.ndarray, " k"],
-    ) -> RidgeAnswers:
+    ) -> Answers:
         """Return the answers at the scalars, for centred targets."""
         noise, means = self.means.noise, self.means
         g, rest = self._inverse(d_tilde)
@@ -255,7 +237,7 @@ class _System:
         a = (
             noise.trace((g * s) ** 2, (rest * s_rest) ** 2)
             - 2.0 * np.sum(q * twice_train)
-            + np.sum((q @ noisy_train) * (noisy_train @ q).T)
+            + np.sum((q @ noisy_train) * (q @ noisy_train).T)
         )
         inside = np.sum(q @ noisy_train * q)
         within = (self.counts.sum() - len(self.counts) - 1.0) / (1.0 + d) ** 2 + np.sum(q**2)
@@ -274,9 +256,8 @@ class _System:
         ) / determinant
         of_trials = ((1.0 - inside) * carried + a * residual) / determinant
         # Features are centred by the mean of the training trials, which has noise of its own.
-        return RidgeAnswers(
-            at @ y + mean_target, between + of_trials / self.counts.sum(), of_trials
-        )
+        between = between + of_trials / self.counts.sum()
+        return Answers(at @ y + mean_target, between, of_trials, y.T @ weights)
 
 
 def positive(gram: Float[np.ndarray, "A A"]) -> Float[np.ndarray, "A A"]:

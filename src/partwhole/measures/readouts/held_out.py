@@ -18,8 +18,7 @@ from partwhole.measures.readouts.equivalent import Scalars, answers_of
 from partwhole.measures.readouts.labels import credit, label_columns, right_shares
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapMeans
-from partwhole.measures.readouts.noise import NoiseSpectrum
-from partwhole.measures.readouts.prediction import LEAST_RIDGE
+from partwhole.measures.readouts.noise import LEAST_RIDGE, NoiseSpectrum
 from partwhole.measures.salience import Salience
 from partwhole.recordings import Recording
 

@@ -25,6 +25,31 @@ def label_columns(labels: Int[np.ndarray, " n"], n_labels: int) -> Float[np.ndar
     return 2.0 * np.eye(n_labels)[labels] - 1.0
 
 
+def are_labels(targets: Float[np.ndarray, "a k"]) -> bool:
+    """Return whether targets are -1 and +1, with a single +1 if there are several columns.
+
+    Examples
+    --------
+    >>> are_labels(np.array([[1.0], [-1.0]])), are_labels(np.array([[1.0, 1.0]]))
+    (True, False)
+    """
+    single = targets.shape[1] == 1 or bool(np.all(np.sum(targets == 1.0, axis=1) == 1))
+    return single and bool(np.all(np.abs(targets) == 1.0))
+
+
+def label_indices(targets: Float[np.ndarray, "a k"]) -> Int[np.ndarray, " a"]:
+    """Return which label each row of targets stands for.
+
+    Examples
+    --------
+    >>> label_indices(np.array([[1.0], [-1.0]])).tolist()
+    [1, 0]
+    """
+    if targets.shape[1] == 1:
+        return (targets[:, 0] > 0).astype(int)
+    return targets.argmax(axis=1)
+
+
 def right_shares(
     means: Float[np.ndarray, "a k"],
     covariances: Float[np.ndarray, "a k k"],

@@ -12,6 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 FEW_DIGITS = 1e-12
+# In place of no penalty at all, in units of the mean variance of a feature.
+LEAST_RIDGE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,11 @@ class NoiseSpectrum:
     def n_rest(self) -> int:
         """Return the number of directions with the variance `rest`."""
         return self.directions.shape[1] - len(self.variances)
+
+    @property
+    def mean_variance(self) -> float:
+        """Return the mean variance of a feature."""
+        return self.trace(self.variances, self.rest) / self.n_features
 
     @classmethod
     def of_matrix(cls, covariance: Float[np.ndarray, "p p"]) -> NoiseSpectrum:

@@ -1,9 +1,6 @@
-"""Predicted answers of a ridge readout of measured trials, beside those of a trained one."""
+"""Prediction of the answers of linear readouts of measured trials."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -12,121 +9,17 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import NonNegative
 from partwhole.features.conjunctions import Dictionary
-from partwhole.measures.readouts.equivalent import ridge_answers
-from partwhole.measures.readouts.labels import right_shares
-from partwhole.measures.readouts.noise import NoiseSpectrum
+from partwhole.measures.readouts.equivalent import answers_of
+from partwhole.measures.readouts.labels import are_labels
+from partwhole.measures.readouts.lda import LDA
+from partwhole.measures.readouts.means import MeasuredMeans
+from partwhole.measures.readouts.noise import LEAST_RIDGE, NoiseSpectrum
+from partwhole.measures.readouts.result import Readout
+from partwhole.measures.readouts.svm import SVM
+from partwhole.measures.readouts.trained import Linear, by_condition, ridge_readout
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-# In place of no penalty at all, in units of the mean variance of a feature.
-LEAST_RIDGE = 1e-8
 # Share of the variance of features below which noise is rounding.
 ROUNDING = 1e-24
-
-
-@dataclass(frozen=True, eq=False)
-class Readout:
-    r"""Answers of a ridge readout at every condition, predicted from its trials.
-
-    Parameters
-    ----------
-    conditions : int array, shape (A, C)
-        Values of the components, a row for each condition that has trials.
-    n_train, n_trials : int arrays, shape (A,)
-        Its training trials, and all of its trials.
-    targets : float array, shape (A, k)
-    predicted : float array, shape (A, k)
-        Mean answers: over training sets of this size, and over trials of the condition.
-    between : float array, shape (A, k, k)
-        Covariance over training sets of the answer to a condition's mean.
-    within : float array, shape (k, k)
-        Covariance over trials of the answer of a readout.
-    trained : float array, shape (A, k)
-        Mean answers of the readout that was trained on these training trials to the other trials
-        of each condition; NaN where there are none.
-    """
-
-    conditions: Int[np.ndarray, "A C"]
-    n_train: Int[np.ndarray, " A"]
-    n_trials: Int[np.ndarray, " A"]
-    targets: Float[np.ndarray, "A k"]
-    predicted: Float[np.ndarray, "A k"]
-    between: Float[np.ndarray, "A k k"]
-    within: Float[np.ndarray, "k k"]
-    trained: Float[np.ndarray, "A k"]
-
-    def __repr__(self) -> str:
-        """Return the sizes, and how far prediction and readout differ on held-out conditions."""
-        error = np.sqrt(np.mean((self.predicted - self.trained)[self.held_out] ** 2))
-        return (
-            f"Readout({len(self.conditions)} conditions, {int(self.held_out.sum())} held out: "
-            f"predicted to {error:.2g})"
-        )
-
-    @property
-    def held_out(self) -> Bool[np.ndarray, " A"]:
-        """Return which conditions have no training trials."""
-        return self.n_train == 0
-
-    @property
-    def deviation(self) -> Float[np.ndarray, "A k"]:
-        """Return the standard deviation of the answer to a fresh trial, and to training sets."""
-        return np.sqrt(np.einsum("ajj->aj", self._of_a_trial))
-
-    @property
-    def accuracy(self) -> Float[np.ndarray, " A"]:
-        """Return the predicted accuracy on fresh trials of each condition, for labels.
-
-        Labels are targets of -1 and +1: one column for two of them (the sign of the answer), or a
-        column each (the largest answer). Answers are taken as normal.
-
-        Raises
-        ------
-        InputError
-            If targets are other numbers.
-        """
-        k = self.targets.shape[1]
-        signs = bool(np.all(np.abs(self.targets) == 1.0))
-        single = k == 1 or bool(np.all(np.sum(self.targets == 1.0, axis=1) == 1))
-        require(
-            signs and single,
-            "accuracies are of labels, targets of -1 and +1 with one +1 of several",
-            "other targets",
-            "compare predicted with trained",
-        )
-        labels = (self.targets[:, 0] > 0).astype(int) if k == 1 else self.targets.argmax(axis=1)
-        return right_shares(self.predicted, self._of_a_trial, labels)
-
-    @property
-    def _of_a_trial(self) -> Float[np.ndarray, "A k k"]:
-        return self.between + self.within
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row for each condition.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Its values, trials and training trials; target, predicted answer and its deviation, and
-            the answer of the trained readout, numbered if there are several outputs.
-        """
-        import pandas as pd
-
-        columns: dict[str, np.ndarray] = {
-            f"component {c}": column for c, column in enumerate(self.conditions.T)
-        }
-        columns |= {"trials": self.n_trials, "training trials": self.n_train}
-        arrays = {
-            "target": self.targets,
-            "predicted": self.predicted,
-            "deviation": self.deviation,
-            "trained": self.trained,
-        }
-        k = self.targets.shape[1]
-        for name, array in arrays.items():
-            columns |= {name if k == 1 else f"{name} {j}": array[:, j] for j in range(k)}
-        return pd.DataFrame(columns)
 
 
 @door
@@ -136,14 +29,16 @@ def predict_readout(
     targets: Float[np.ndarray, " n"] | Float[np.ndarray, "n k"],
     is_train: Bool[np.ndarray, " n"],
     *,
-    ridge: NonNegative = 1.0,
+    ridge: NonNegative | None = None,
+    classifier: LDA | SVM | None = None,
 ) -> Readout:
-    r"""Predict what a ridge readout of noisy trials answers at every condition, held out or not.
+    r"""Predict what a linear readout of noisy trials answers at every condition, held out or not.
 
-    The readout minimises the sum of squared errors over training trials plus a penalty, with a free
-    intercept. The prediction needs each condition's mean and the covariance of the noise, and says
-    how both shape the answer: noise that is shared by features is avoided, other noise shrinks the
-    answer, more so the more features there are for each trial.
+    A ridge readout minimises the sum of squared errors over training trials plus a penalty, with a
+    free intercept; classifiers are linear discriminant analysis and support vector machines. The
+    prediction needs each condition's mean and the covariance of the noise, and says how both shape
+    the answer: noise that is shared by features is avoided, other noise shrinks the answer, more so
+    the more features there are for each trial.
 
     Parameters
     ----------
@@ -156,9 +51,12 @@ def predict_readout(
         each for more.
     is_train : bool array, shape (n,)
         The trials on which the readout is trained. Conditions without any are held out.
-    ridge : float, keyword-only, default 1.0
+    ridge : float, keyword-only, default None
         The penalty on squared weights, in squared units of features: that of scikit-learn's Ridge.
-        0 is least squares, of the smallest norm where features outnumber trials.
+        0 is least squares, of the smallest norm where features outnumber trials. None is 1 for a
+        ridge readout; classifiers have parameters of their own.
+    classifier : LDA or SVM, keyword-only, default None
+        In place of a ridge readout, for labels: `LDA` for two and more, `SVM` for two.
 
     Returns
     -------
@@ -169,7 +67,8 @@ def predict_readout(
     ------
     InputError
         If no condition is repeated, so that noise can't be told from conditions, if targets of a
-        condition differ, or if training has a single condition or none.
+        condition differ, if training has a single condition or none, for a classifier with other
+        targets than labels, and where its equations can't be solved.
 
     Notes
     -----
@@ -179,6 +78,13 @@ def predict_readout(
     explains what they deviate (`means.MeasuredMeans`). Noise has the same covariance at all
     conditions. Close to as many features as training trials the answers themselves vary most.
 
+    LDA follows from ridge regression by optimal scoring (`lda`), SVMs from equations of the same
+    kind for other losses (`margins`); both are approximate where trials are few. The scale of all
+    answers of an LDA, or of an SVM whose penalty hardly counts (large C, many trials that overlap),
+    varies between training sets more than `between` says; accuracies don't depend on it. From
+    trials, the error of a predicted accuracy is mostly that of the condition's mean: from m trials,
+    up to 0.4 / sqrt(m).
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -186,11 +92,19 @@ def predict_readout(
     >>> clean = np.eye(3)[rows[:, 0]] @ rng.normal(size=(3, 40))
     >>> clean += np.eye(3)[rows[:, 1]] @ rng.normal(size=(3, 40))
     >>> noisy = clean + 2.0 * rng.normal(size=clean.shape)
-    >>> found = predict_readout(noisy, rows, rows.sum(axis=1), rows.min(axis=1) < 2)
-    >>> found.conditions[found.held_out].tolist(), found.targets[found.held_out].tolist()
+    >>> readout = predict_readout(noisy, rows, rows.sum(axis=1), rows.min(axis=1) < 2)
+    >>> readout.conditions[readout.held_out].tolist(), readout.targets[readout.held_out].tolist()
     ([[2, 2]], [[4.0]])
-    >>> np.round([found.predicted[-1, 0], found.trained[-1, 0]], 1).tolist()
+    >>> np.round([readout.predicted[-1, 0], readout.trained[-1, 0]], 1).tolist()
     [3.1, 3.0]
+
+    Whether the sum is 2 or more, by a linear support vector machine, with more noise:
+
+    >>> label = np.where(rows.sum(axis=1) > 1, 1.0, -1.0)
+    >>> noisy = clean + 5.0 * rng.normal(size=clean.shape)
+    >>> readout = predict_readout(noisy, rows, label, rows.min(axis=1) < 2, classifier=SVM(C=0.01))
+    >>> np.round([readout.accuracy[-1], readout.trained_accuracy[-1]], 1).tolist()
+    [0.9, 0.9]
     """
     y = targets.reshape(len(targets), -1)
     n_values = [int(column.max()) + 1 for column in components.T]
@@ -224,22 +138,43 @@ def predict_readout(
         f"{y[odd[:1]].ravel().tolist()} in trial {odd[0] if len(odd) else 0}, and others",
         "average them",
     )
+    require(
+        classifier is None or ridge is None,
+        "ridge is the penalty of a ridge readout",
+        f"ridge={ridge} with {classifier}",
+        "leave one of them out",
+    )
+    require(
+        classifier is None or are_labels(y),
+        "classifiers are for labels, targets of -1 and +1 with one +1 of several",
+        "other targets",
+        "pass labels, or leave classifier out",
+    )
     means = np.zeros((n_conditions, features.shape[1]))
     np.add.at(means, index, features)
     means /= trials[:, None]
     noise = NoiseSpectrum.of_residuals(features - means[index], len(features) - n_conditions)
-    mean_variance = noise.trace(noise.variances, noise.rest) / features.shape[1]
     spread = float(np.mean((features - features.mean(axis=0)) ** 2))
     require(
-        mean_variance > ROUNDING * spread,
+        noise.mean_variance > ROUNDING * spread,
         "trials of a condition differ",
         "the same features in all of them",
         "pass single trials, or use partwhole.solve for features without noise",
     )
-    penalty = max(float(ridge), LEAST_RIDGE * mean_variance)
-    answers = ridge_answers(
-        means, noise, counts, y[first], penalty, trials=trials, conditions=components[first]
-    )
+    described = MeasuredMeans.of(means, noise, trials, components[first]).centred(counts)
+    trained: Linear | None
+    if classifier is not None:
+        answers = classifier.answers(described, counts, y[first])
+        trained = classifier.train(features[is_train], y[is_train])
+    else:
+        penalty = 1.0 if ridge is None else float(ridge)
+        least = max(penalty, LEAST_RIDGE * noise.mean_variance)
+        answers, _ = answers_of(described, counts, y[first], least)
+        trained = ridge_readout(features[is_train], y[is_train], penalty)
+    of_others = np.full((n_conditions, y.shape[1]), np.nan), np.full(n_conditions, np.nan)
+    if trained is not None:
+        others = ~is_train
+        of_others = by_condition(trained(features[others]), y[others], index[others], n_conditions)
     return Readout(
         components[first],
         counts,
@@ -248,30 +183,5 @@ def predict_readout(
         answers.mean,
         answers.between,
         answers.within,
-        _trained(features, y, is_train, index, n_conditions, float(ridge)),
+        *of_others,
     )
-
-
-def _trained(
-    features: Float[np.ndarray, "n p"],
-    targets: Float[np.ndarray, "n k"],
-    is_train: Bool[np.ndarray, " n"],
-    index: Int[np.ndarray, " n"],
-    n_conditions: int,
-    ridge: float,
-) -> Float[np.ndarray, "A k"]:
-    """Return the mean answers of a ridge readout to the trials on which it was not trained."""
-    centre = features[is_train].mean(axis=0)
-    x, y = features[is_train] - centre, targets[is_train]
-    mean_target = y.mean(axis=0)
-    left, values, right = np.linalg.svd(x, full_matrices=False)
-    kept = values > values.max() * np.finfo(float).eps * max(x.shape)
-    gain = np.zeros_like(values)
-    gain[kept] = values[kept] / (values[kept] ** 2 + ridge)
-    weights = right.T @ (gain[:, None] * (left.T @ (y - mean_target)))
-    answers = (features[~is_train] - centre) @ weights + mean_target
-    others = index[~is_train]
-    total = np.zeros((n_conditions, targets.shape[1]))
-    np.add.at(total, others, answers)
-    counts = np.bincount(others, minlength=n_conditions)
-    return np.where(counts[:, None] > 0, total / np.maximum(counts, 1)[:, None], np.nan)

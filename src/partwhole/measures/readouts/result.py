@@ -1,0 +1,123 @@
+"""Predicted answers of a linear readout of measured trials, beside those of a trained one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole._checks import require
+from partwhole.measures.readouts.labels import are_labels, label_indices, right_shares
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    r"""Answers of a linear readout at every condition, predicted from its trials.
+
+    Parameters
+    ----------
+    conditions : int array, shape (A, C)
+        Values of the components, a row for each condition that has trials.
+    n_train, n_trials : int arrays, shape (A,)
+        Its training trials, and all of its trials.
+    targets : float array, shape (A, k)
+    predicted : float array, shape (A, k)
+        Mean answers: over training sets of this size, and over trials of the condition. Of an SVM
+        its decision function; of LDA the logarithm of the odds of +1, or of several labels their
+        logarithmic probabilities but for a constant in common.
+    between : float array, shape (A, k, k)
+        Covariance over training sets of the answer to a condition's mean.
+    within : float array, shape (k, k)
+        Covariance over trials of the answer of a readout.
+    trained : float array, shape (A, k)
+        Mean answers of the readout that was trained on these training trials to the other trials
+        of each condition; NaN where there are none, and for a hinge loss without scikit-learn.
+    trained_accuracy : float array, shape (A,)
+        Share of these trials with the right label; NaN for other targets than labels, too.
+    """
+
+    conditions: Int[np.ndarray, "A C"]
+    n_train: Int[np.ndarray, " A"]
+    n_trials: Int[np.ndarray, " A"]
+    targets: Float[np.ndarray, "A k"]
+    predicted: Float[np.ndarray, "A k"]
+    between: Float[np.ndarray, "A k k"]
+    within: Float[np.ndarray, "k k"]
+    trained: Float[np.ndarray, "A k"]
+    trained_accuracy: Float[np.ndarray, " A"]
+
+    def __repr__(self) -> str:
+        """Return the sizes, and how far prediction and readout differ on held-out conditions."""
+        error = np.sqrt(np.mean((self.predicted - self.trained)[self.held_out] ** 2))
+        return (
+            f"Readout({len(self.conditions)} conditions, {int(self.held_out.sum())} held out: "
+            f"predicted to {error:.2g})"
+        )
+
+    @property
+    def held_out(self) -> Bool[np.ndarray, " A"]:
+        """Return which conditions have no training trials."""
+        return self.n_train == 0
+
+    @property
+    def deviation(self) -> Float[np.ndarray, "A k"]:
+        """Return the standard deviation of the answer to a fresh trial, and to training sets."""
+        return np.sqrt(np.einsum("ajj->aj", self._of_a_trial))
+
+    @property
+    def accuracy(self) -> Float[np.ndarray, " A"]:
+        """Return the predicted accuracy on fresh trials of each condition, for labels.
+
+        Labels are targets of -1 and +1: one column for two of them (the sign of the answer), or a
+        column each (the largest answer). Answers are taken as normal.
+
+        Raises
+        ------
+        InputError
+            If targets are other numbers.
+        """
+        require(
+            are_labels(self.targets),
+            "accuracies are of labels, targets of -1 and +1 with one +1 of several",
+            "other targets",
+            "compare predicted with trained",
+        )
+        return right_shares(self.predicted, self._of_a_trial, label_indices(self.targets))
+
+    @property
+    def _of_a_trial(self) -> Float[np.ndarray, "A k k"]:
+        return self.between + self.within
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each condition.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Its values, trials and training trials; target, predicted answer and its deviation, and
+            the answer of the trained readout, numbered if there are several outputs. Of labels,
+            both accuracies.
+        """
+        import pandas as pd
+
+        columns: dict[str, np.ndarray] = {
+            f"component {c}": column for c, column in enumerate(self.conditions.T)
+        }
+        columns |= {"trials": self.n_trials, "training trials": self.n_train}
+        arrays = {
+            "target": self.targets,
+            "predicted": self.predicted,
+            "deviation": self.deviation,
+            "trained": self.trained,
+        }
+        k = self.targets.shape[1]
+        for name, array in arrays.items():
+            columns |= {name if k == 1 else f"{name} {j}": array[:, j] for j in range(k)}
+        if are_labels(self.targets):
+            columns |= {"accuracy": self.accuracy, "trained accuracy": self.trained_accuracy}
+        return pd.DataFrame(columns)
