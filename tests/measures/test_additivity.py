@@ -235,3 +235,143 @@ def test_orders_out_of_range_are_refused(order):
     assert str(caught.value) == (
         f"max_order lies in 1..2, the number of components; got {order}; use 1 for single items"
     )
+
+
+def trials(seed=0, counts=5, n_outputs=None):
+    """Return a task whose held-out tuples are repeated, and noisy predictions of its rows."""
+    rng = np.random.default_rng(seed)
+    full = tasks.symbolic_addition(range(-2, 3), [0])
+    rows = np.repeat(np.arange(25), np.broadcast_to(counts, 25))
+    task = tasks.Task(
+        full.components[rows], full.targets[rows], full.is_train[rows], full.names, full.values
+    )
+    shape = (25,) if n_outputs is None else (25, n_outputs)
+    means = rng.normal(size=shape)
+    return task, means, means[rows] + 0.5 * rng.normal(size=(len(rows), *shape[1:]))
+
+
+def different_rows(task, predictions):
+    """Return held-out tuples, their counts, and mean products of predictions of different rows."""
+    held_out = ~task.is_train
+    rows, index, counts = np.unique(
+        task.components[held_out], axis=0, return_inverse=True, return_counts=True
+    )
+    f = predictions[held_out]
+    products = np.array([
+        [
+            np.mean([f[i] * f[j] for i in np.flatnonzero(index.ravel() == t)
+                     for j in np.flatnonzero(index.ravel() == u) if i != j])
+            for u in range(len(rows))
+        ]
+        for t in range(len(rows))
+    ])  # fmt: skip
+    return rows, counts, products
+
+
+@pytest.mark.parametrize("counts", [3, np.arange(25) % 3 + 2])
+def test_noise_of_repeats_is_left_out_of_all_products(counts):
+    task, _, predictions = trials(counts=counts)
+    rows, n, products = different_rows(task, predictions)
+    root = np.sqrt(n)
+    items = np.hstack([np.ones((len(rows), 1)), *(np.eye(5)[column] for column in rows.T)])
+    fit = root[:, None] * items
+    projection = fit @ np.linalg.pinv(fit)
+    weighted = root[:, None] * products * root
+    constant = np.outer(root, root) / n.sum()
+    missed = np.sum((np.eye(len(rows)) - projection) * weighted)
+    total = np.sum((np.eye(len(rows)) - constant) * weighted)
+    result = measures.additivity(task, predictions, repeats="noise")
+    assert result.value == pytest.approx(1 - missed / total, rel=1e-9)
+    place = {tuple(row): t for t, row in enumerate(rows.tolist())}
+    contrasts = squares = 0.0
+    for a, b in combinations((0, 1, 3, 4), 2):
+        for c, d in combinations((0, 1, 3, 4), 2):
+            cells = [place[cell] for cell in ((a, c), (a, d), (b, c), (b, d))]
+            block, signs = products[np.ix_(cells, cells)], np.array([1, -1, -1, 1])
+            contrasts += signs @ block @ signs / 4
+            squares += np.trace(block) - block.sum() / 4
+    assert result.rectangles == pytest.approx(1 - contrasts / squares, rel=1e-9)
+    assert result.notes == (
+        "predictions differ between rows of a combination: what their noise adds to squares is "
+        "taken away, as if independent between rows",
+    )
+    assert result.rank == measures.additivity(task, predictions).rank
+
+
+@pytest.mark.parametrize("n_outputs", [None, 2])
+def test_noisy_trials_have_the_additivity_of_their_means(n_outputs):
+    full = tasks.symbolic_addition(range(-2, 3), [0])
+    task, means, _ = trials(n_outputs=n_outputs)
+    index = np.repeat(np.arange(25), 5)
+    rng = np.random.default_rng(1)
+    true = measures.additivity(full, means)
+    values = []
+    for _ in range(200):
+        noisy = means[index] + 0.5 * rng.normal(size=(125, *means.shape[1:]))
+        result = measures.additivity(task, noisy, repeats="noise")
+        values.append((result.value, result.rectangles))
+    error = np.std(values, axis=0) / np.sqrt(200)
+    # A ratio of sums without bias: its own is about its squared relative error, below .01.
+    difference = np.mean(values, axis=0) - [true.value, true.rectangles]
+    np.testing.assert_array_less(np.abs(difference), 4 * error + 0.01)
+    counted = measures.additivity(task, noisy)
+    assert counted.value < true.value - 0.05
+    assert counted.notes == (
+        "predictions differ between rows of a combination, which counts as part of them that no "
+        'sum explains; pass repeats="noise" if the rows are noisy trials',
+    )
+
+
+def test_repeats_without_noise_are_as_ever():
+    task, means, _ = trials()
+    predictions = np.repeat(means, 5)
+    for noisy in (predictions, predictions + 1e-7 * (np.arange(125) % 2)):
+        result = measures.additivity(task, noisy, repeats="noise")
+        assert result == measures.additivity(task, noisy)
+        assert result.notes == ()
+    full = tasks.symbolic_addition(range(-2, 3), [0])
+    assert result.value == pytest.approx(measures.additivity(full, means).value, abs=1e-6)
+
+
+def test_single_rows_have_the_noise_of_the_others():
+    counts = np.where(np.arange(25) % 2, 1, 4)
+    task, _, predictions = trials(counts=counts)
+    result = measures.additivity(task, predictions, repeats="noise")
+    held_out = ~task.is_train
+    _, index, n = np.unique(
+        task.components[held_out], axis=0, return_inverse=True, return_counts=True
+    )
+    f = predictions[held_out]
+    residual = f - (np.bincount(index.ravel(), f) / n)[index.ravel()]
+    pooled = residual @ residual / (len(f) - len(n))
+    # Noise added to the mean of many rows: the first of a combination, and one of its variance.
+    assert f"; {int(np.sum(n == 1))} combinations with one row have the noise" in result.notes[0]
+    root = np.sqrt(n)
+    means = np.bincount(index.ravel(), f) / n
+    variances = np.array([f[index.ravel() == t].var(ddof=1) if n[t] > 1 else pooled
+                          for t in range(len(n))])  # fmt: skip
+    spread = np.sum(n * (means - f.mean()) ** 2) - np.sum((1 - n / n.sum()) * variances)
+    rows = np.unique(task.components[held_out], axis=0)
+    fit = root[:, None] * np.hstack([np.ones((len(n), 1)), *(np.eye(5)[c] for c in rows.T)])
+    rest = np.eye(len(n)) - fit @ np.linalg.pinv(fit)
+    missed = np.sum((rest @ (root * means)) ** 2) - np.diagonal(rest) @ variances
+    assert result.value == pytest.approx(1 - missed / spread, rel=1e-9)
+
+
+def test_noise_beyond_which_nothing_differs():
+    task, _, _ = trials()
+    rng = np.random.default_rng(3)
+    results = [measures.additivity(task, rng.normal(size=125), repeats="noise") for _ in range(20)]
+    unknown = [result for result in results if np.isnan(result.value)]
+    assert unknown
+    assert (
+        unknown[0].notes[1] == "predictions of different held-out tuples do not differ beyond noise"
+    )
+
+
+def test_a_fit_too_large_to_correct_says_so(monkeypatch):
+    task, _, predictions = trials()
+    monkeypatch.setattr(sys.modules[Additivity.__module__], "DENSE_LIMIT", 0)
+    result = measures.additivity(task, predictions, repeats="noise")
+    assert np.isnan(result.value)
+    assert result.notes[1] == "R² is NaN: the fit is too large to take noise away; lower max_order"

@@ -365,3 +365,52 @@ def test_large_tasks_are_refused(limit, least, said, monkeypatch):
         f"most {work} of these x the lesser of the two x sets; got 64 combinations, 17 columns and "
         "4 sets: 1.1e+03 and 7.4e+04; lower max_order, or take fewer of the held-out rows"
     )
+
+
+def noisy_rows(task, predictions, count, seed=0):
+    """Return the task with every row repeated, and predictions with independent noise."""
+    rows = np.repeat(np.arange(len(task.targets)), count)
+    noise = 0.5 * np.random.default_rng(seed).normal(size=len(rows))
+    return with_rows(task, rows), predictions[rows] + noise
+
+
+def test_noise_of_repeats_is_left_out_of_sizes():
+    task = tasks.symbolic_addition(range(-3, 4), [0])
+    predictions = np.random.default_rng(0).normal(size=49) + 0.5 * task.targets
+    exact = contrasts(task, predictions)
+    squares, slopes = [], []
+    for seed in range(300):
+        result = contrasts(*noisy_rows(task, predictions, 3, seed), repeats="noise")
+        squares.append([*(size**2 for size in result.size.values()), result.remainder**2])
+        slopes.append([*result.slope.values()])
+    true = [*(size**2 for size in exact.size.values()), exact.remainder**2]
+    for values, numbers in ((squares, true), (slopes, [*exact.slope.values()])):
+        error = np.std(values, axis=0) / np.sqrt(300)
+        np.testing.assert_array_less(np.abs(np.mean(values, axis=0) - numbers), 4 * error)
+    assert min(min(row) for row in squares) > 0
+    counted = contrasts(*noisy_rows(task, predictions, 3))
+    assert counted.remainder**2 > exact.remainder**2 + 0.15
+    assert counted.notes[0].startswith("predictions differ between rows of a combination, which")
+    assert result.notes[0].startswith("predictions differ between rows of a combination: what")
+    assert result.dof == exact.dof
+    compare_targets = [result.target_size[key] for key in exact.target_size]
+    assert compare_targets == pytest.approx([*exact.target_size.values()], rel=1e-9)
+
+
+def test_repeats_without_noise_are_as_ever():
+    task = tasks.symbolic_addition(range(-2, 3), [0])
+    predictions = np.random.default_rng(0).normal(size=25)
+    rows = np.repeat(np.arange(25), 3)
+    again = contrasts(with_rows(task, rows), predictions[rows], repeats="noise")
+    compare(again, contrasts(task, predictions))
+    assert again.notes == ()
+    assert again.remainder == pytest.approx(contrasts(task, predictions).remainder, rel=1e-9)
+
+
+def test_sizes_below_noise_are_zero():
+    task = tasks.symbolic_addition(range(-2, 3), [0])
+    results = [
+        contrasts(*noisy_rows(task, np.zeros(25), 2, seed), repeats="noise") for seed in range(20)
+    ]
+    assert any(result.remainder == 0.0 for result in results)
+    assert all(np.isfinite([*result.size.values()]).all() for result in results)

@@ -10,6 +10,9 @@ count_salience
     `count_salience`, for more components than sets can be listed.
 dimensions, drift, runs
     `participation_ratio`, `kernel_drift` of tangent kernels, and any measure `over_runs`.
+recorded_dimensions, shared_recordings, marginal_variances, graded_similarity
+    Of a `Recording`, without its noise: how many dimensions, how many shared with another, how much
+    of the variance by set of components, and whether similarity grows with how near values are.
 diagnosis
     `diagnose`: learned, slow, failed or broken down.
 extrema

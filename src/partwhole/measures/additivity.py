@@ -16,6 +16,13 @@ from partwhole._door import door
 from partwhole._types import Number
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.measures._predictions import outputs_of, require_rows
+from partwhole.measures._repeats import (
+    COUNTED,
+    Differences,
+    Repeats,
+    noise_free_share,
+    repeats_of,
+)
 from partwhole.tasks import Task
 
 if TYPE_CHECKING:
@@ -46,7 +53,7 @@ class Additivity:
         Distinct held-out tuples. Where `rank` reaches them, sums over conjunctions fit any
         predictions, and `value` is NaN.
     notes : tuple of str
-        Why a number is NaN.
+        Why a number is NaN, and whether noise was taken away.
     """
 
     value: float
@@ -59,7 +66,11 @@ class Additivity:
 
 @door
 def additivity(
-    task: Task, predictions: Float[np.ndarray, "n *k"], max_order: int | None = None
+    task: Task,
+    predictions: Float[np.ndarray, "n *k"],
+    max_order: int | None = None,
+    *,
+    repeats: Differences = "signal",
 ) -> Additivity:
     r"""Measure conjunction-wise additivity on held-out rows.
 
@@ -74,6 +85,11 @@ def additivity(
     :math:`1 - \sum d^2/4 \,/ \sum SS`. With several outputs both sums of either share go over
     all outputs, each about its own mean, so that an output counts by its variance.
 
+    Where held-out rows repeat a combination with different predictions, as single trials do, these
+    differences count in R² as not additive, and a note says so. With ``repeats="noise"`` all sums
+    of squares are those of noise-free means: what noise adds to them, by its variance between the
+    rows of each combination, is taken away. Both numbers can then exceed 1 by chance.
+
     Parameters
     ----------
     task : Task
@@ -82,6 +98,9 @@ def additivity(
         For every row of the task.
     max_order : int, optional
         Largest conjunctions to fit with, in components; C by default.
+    repeats : {"signal", "noise"}, keyword-only, default "signal"
+        What differences between predictions of one combination are; noise has to be independent
+        between rows.
 
     Returns
     -------
@@ -98,7 +117,7 @@ def additivity(
     Lippl & Stachenfeld (ICLR 2025), theorem 4.2 and additivity analysis. The published fit is
     joint on training and held-out rows; since each training tuple has a column of its own,
     only the held-out rows are informative, and their R² is the one given here. The rectangle
-    form is derived here.
+    form and the correction for noise are derived here.
 
     Examples
     --------
@@ -118,19 +137,25 @@ def additivity(
     )
     notes: list[str] = []
     n_held_out = len(np.unique(task.test_components, axis=0))
-    value, rank = _fit_share(task, predictions[~task.is_train], order, n_held_out, notes)
+    differing = repeats_of(task.test_components, predictions[~task.is_train])
+    if differing is not None:
+        notes.append(differing.note if repeats == "noise" else COUNTED)
+    noisy = differing if repeats == "noise" else None
+    value, rank = _fit_share(task, predictions[~task.is_train], order, n_held_out, noisy, notes)
     rectangles, n_rectangles = np.nan, 0
     if task.n_components == 2:
         contrasts = squares = scale = 0.0
-        for output in outputs_of(predictions):
-            output_contrasts, output_squares, n_rectangles = _rectangles(task, output)
+        for place, output in enumerate(outputs_of(predictions)):
+            noise = None if noisy is None else (noisy.combinations, noisy.of_means[:, place])
+            output_contrasts, output_squares, n_rectangles = _rectangles(task, output, noise)
             contrasts += output_contrasts
             squares += output_squares
             scale += max(n_rectangles, 1) * float(np.max(np.abs(output), initial=0.0)) ** 2
         if n_rectangles == 0:
             notes.append("no rectangle of held-out cells")
         elif squares <= 1e-24 * scale:
-            notes.append("predictions are constant on every held-out rectangle")
+            beyond = "" if noisy is None else ", up to noise"
+            notes.append(f"predictions are constant on every held-out rectangle{beyond}")
         else:
             rectangles = 1.0 - contrasts / squares
     return Additivity(value, rectangles, n_rectangles, rank, n_held_out, tuple(notes))
@@ -141,6 +166,7 @@ def _fit_share(
     held_out: Float[np.ndarray, "m *k"],
     max_order: int,
     n_held_out: int,
+    repeats: Repeats | None,
     notes: list[str],
 ) -> tuple[float, int | None]:
     if n_held_out < 2:
@@ -153,6 +179,13 @@ def _fit_share(
         return np.nan, None
     sets = conjunction_sets(task.n_components, max_order)
     design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
+    if repeats is not None:
+        if n_held_out * design.shape[1] > DENSE_LIMIT:
+            notes.append("R² is NaN: the fit is too large to take noise away; lower max_order")
+            return np.nan, None
+        columns = _columns(design.at(repeats.combinations))
+        value, rank = noise_free_share(columns.toarray(), repeats, notes)
+        return (_any_fit(rank, notes), rank) if rank == n_held_out else (value, rank)
     columns = _columns(design.at(task.test_components))
     rank = None
     if task.n_test * design.shape[1] <= DENSE_LIMIT:
@@ -166,13 +199,17 @@ def _fit_share(
         fits = [columns @ _iterative_fit(columns, output) for output in outputs_of(held_out)]
         fitted = np.stack(fits, axis=-1).reshape(held_out.shape)
     if rank == n_held_out:
-        notes.append(
-            f"seen conjunctions fit any predictions on these {n_held_out} held-out tuples "
-            f"(rank {rank}): the number says nothing; hold out larger blocks of combinations, "
-            "or lower max_order"
-        )
-        return np.nan, rank
+        return _any_fit(rank, notes), rank
     return 1.0 - float(np.sum((held_out - fitted) ** 2) / np.sum(spread**2)), rank
+
+
+def _any_fit(rank: int | None, notes: list[str]) -> float:
+    notes.append(
+        f"seen conjunctions fit any predictions on these {rank} held-out tuples "
+        f"(rank {rank}): the number says nothing; hold out larger blocks of combinations, "
+        "or lower max_order"
+    )
+    return np.nan
 
 
 def _iterative_fit(columns: sparse.csr_array, values: np.ndarray) -> np.ndarray:
@@ -197,8 +234,10 @@ def _columns(design: ConjunctionDesign) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(rows)), (rows, place)), shape=shape)
 
 
-def _rectangles(task: Task, predictions: np.ndarray) -> tuple[float, float, int]:
-    """Sum d²/4 and the squares about the mean over all held-out rectangles."""
+def _rectangles(
+    task: Task, predictions: np.ndarray, noise: tuple[np.ndarray, np.ndarray] | None
+) -> tuple[float, float, int]:
+    """Sum d²/4 and the squares about the mean over all held-out rectangles, less noise."""
     shape = task.n_values
     count = np.zeros(shape)
     total = np.zeros(shape)
@@ -207,8 +246,11 @@ def _rectangles(task: Task, predictions: np.ndarray) -> tuple[float, float, int]
     np.add.at(total, cells, predictions[~task.is_train])
     held_out = count > 0
     cell = np.divide(total, count, out=np.zeros(shape), where=held_out)
+    variance = np.zeros(shape)
+    if noise is not None:
+        variance[tuple(noise[0].T)] = noise[1]
     if shape[0] > shape[1]:
-        held_out, cell = held_out.T, cell.T
+        held_out, cell, variance = held_out.T, cell.T, variance.T
     contrasts = squares = 0.0
     n_rectangles = 0
     # For a pair of rows (a, b) the contrast of columns c, d is the difference of u = f(a,.) -
@@ -227,6 +269,10 @@ def _rectangles(task: Task, predictions: np.ndarray) -> tuple[float, float, int]
             columns = k * float(np.sum((w - w.mean()) ** 2))
             rows = (k - 2) * float(np.sum(u**2)) + float(u.sum()) ** 2
             squares += (columns + rows + across) / 4.0
+            # A cell is in k - 1 rectangles of both rows.
+            added = (k - 1) * float(np.sum((variance[a] + variance[b])[shared])) / 4.0
+            contrasts -= added
+            squares -= 3.0 * added
     return contrasts, squares, n_rectangles
 
 

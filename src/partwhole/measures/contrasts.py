@@ -15,6 +15,7 @@ from partwhole.measures._predictions import (
     outputs_of,
     require_outputs,
 )
+from partwhole.measures._repeats import COUNTED, Differences, repeats_of
 from partwhole.tasks import Task
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Contrasts:
         Held-out rows less the dimension of all such sums, the constant counted.
     n : int
         Held-out rows.
+    notes : tuple of str
+        Whether noise was taken away.
     """
 
     names: tuple[str, ...]
@@ -65,6 +68,7 @@ class Contrasts:
     remainder_slope: float
     remainder_dof: int
     n: int
+    notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each set of components, and a last one for the remainder.
@@ -88,7 +92,11 @@ class Contrasts:
 
 @door
 def contrasts(
-    task: Task, predictions: Float[np.ndarray, "n *k"], *, max_order: int | None = None
+    task: Task,
+    predictions: Float[np.ndarray, "n *k"],
+    *,
+    max_order: int | None = None,
+    repeats: Differences = "signal",
 ) -> Contrasts:
     r"""Return the part of held-out predictions that each set of components adds, and the rest.
 
@@ -106,6 +114,12 @@ def contrasts(
     With several outputs n counts rows times outputs, and the products go over all outputs: each
     output is centred by itself, and all share one slope.
 
+    Where held-out rows repeat a combination with different predictions, as single trials do, these
+    differences count in the remainder, and a note says so. With ``repeats="noise"`` sizes and
+    remainder of the predictions are those of noise-free means: what noise adds to squares, by its
+    variance between the rows of each combination, is taken away; they are 0 where that is more.
+    Slopes are without bias in either case, and sizes of targets as they are.
+
     Sets that contain S are not taken out, as is usual for main effects beside interactions: a
     function of a pair may have a part in the contrasts of its components.
 
@@ -119,6 +133,9 @@ def contrasts(
         Largest sets to report, in components; C by default. Conjunctions of larger sets then
         count in the remainder. The set of all components is reported only where a held-out
         combination is also seen in training.
+    repeats : {"signal", "noise"}, keyword-only, default "signal"
+        What differences between predictions of one combination are; noise has to be independent
+        between rows.
 
     Returns
     -------
@@ -184,6 +201,10 @@ def contrasts(
     columns = {components: basis.T @ part for components, part in columns.items()}
     targets = values.T[values.shape[1] // 2 :]
     rounding = NOTHING**2 * sum(float(target @ target) for target in targets)
+    differing = repeats_of(task.test_components, predictions[held_out])
+    noisy = differing if repeats == "noise" else None
+    # The noise of a row, summed over outputs: of a combination's mean with the root of its weight.
+    noise = np.zeros(len(rows)) if noisy is None else noisy.variances.sum(axis=1)
     dof: dict[tuple[int, ...], int] = {}
     numbers: dict[tuple[int, ...], tuple[float, float, float]] = {}
     for components, part in columns.items():
@@ -197,12 +218,20 @@ def contrasts(
         # its columns nearly depend on the outer ones.
         residual = inside - adjusted @ (adjusted.T @ inside)
         dof[components] = contrast.shape[1]
-        numbers[components] = _numbers(contrast.T @ residual, n, rounding)
-    remainder = _numbers(np.concatenate([outside, within]), n, rounding)
+        added = float(np.sum((basis @ contrast) ** 2, axis=1) @ noise)
+        numbers[components] = _numbers(contrast.T @ residual, n, rounding, added)
+    # Of noise all of the differences within combinations, and in means what the basis leaves.
+    added = float((1.0 - np.sum(basis**2, axis=1)) @ noise)
+    if noisy is not None:
+        added += float(np.sum(within[:, : values.shape[1] // 2] ** 2))
+    remainder = _numbers(np.concatenate([outside, within]), n, rounding, added)
     size, target_size, slope = (
         {components: triple[i] for components, triple in numbers.items()} for i in range(3)
     )
-    return Contrasts(task.names, dof, size, target_size, slope, *remainder, n - basis.shape[1], n)
+    return Contrasts(
+        task.names, dof, size, target_size, slope, *remainder, n - basis.shape[1], n,
+        () if differing is None else (COUNTED if noisy is None else noisy.note,),
+    )  # fmt: skip
 
 
 def _indicators(
@@ -236,15 +265,15 @@ def _span(matrix: Float[np.ndarray, "r p"], n: int) -> Float[np.ndarray, "r d"]:
 
 
 def _numbers(
-    parts: Float[np.ndarray, "d outputs"], n: int, rounding: float
+    parts: Float[np.ndarray, "d outputs"], n: int, rounding: float, noise: float
 ) -> tuple[float, float, float]:
-    """Return the sizes of predictions and targets, and the slope of one on the other."""
+    """Return the sizes of predictions less noise and of targets, and the slope on these."""
     k = parts.shape[1] // 2
     fs, ys = parts.T[:k], parts.T[k:]
     squares = sum(float(y @ y) for y in ys)
     product = sum(float(f @ y) for f, y in zip(fs, ys, strict=True))
     slope = product / squares if squares > rounding else np.nan
-    size = np.sqrt(sum(float(f @ f) for f in fs) / (n * k))
+    size = np.sqrt(max(sum(float(f @ f) for f in fs) - noise, 0.0) / (n * k))
     return float(size), float(np.sqrt(squares / (n * k))), slope
 
 

@@ -1,21 +1,26 @@
-r"""How many dimensions features use, and how many of them two sets of features share."""
+r"""How many dimensions features use, and how many of them two sets of features share.
+
+Of recordings both are those of noise-free condition means: see `recorded_dimensions` and
+`shared_recordings`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import require
+from partwhole._checks import InputError, require
 from partwhole._door import door
+from partwhole.measures.recorded_dimensions import recorded_dimensions
+from partwhole.measures.shared_recordings import SharedRecordings, Space, shared_recordings
+from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Space = Literal["features", "samples"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,9 @@ class SharedDimensions:
 
 
 @door(any_size=("features",))
-def participation_ratio(features: Float[np.ndarray, "n p"], *, center: bool = False) -> float:
+def participation_ratio(
+    features: Float[np.ndarray, "n p"] | Recording, *, center: bool = False
+) -> float:
     r"""Count the dimensions that features use, by the spread of their second moment.
 
     .. math:: PR = \frac{(\mathrm{tr}\, \Sigma)^2}{\mathrm{tr}\, \Sigma^2}
@@ -73,14 +80,17 @@ def participation_ratio(features: Float[np.ndarray, "n p"], *, center: bool = Fa
 
     Parameters
     ----------
-    features : float array, shape (n, p)
-        A, a row for each input; in any unit.
+    features : float array, shape (n, p), or Recording
+        A, a row for each input; in any unit. Of a recording, the noise-free means of its
+        conditions.
     center : bool, keyword-only, default False
-        Subtract every feature's mean over the inputs first.
+        Subtract every feature's mean over the inputs first. Means of recordings are always centred
+        over conditions here.
 
     Returns
     -------
     float
+        Of a recording the value of `recorded_dimensions`, which also gives an interval.
 
     Raises
     ------
@@ -92,19 +102,29 @@ def participation_ratio(features: Float[np.ndarray, "n p"], *, center: bool = Fa
     >>> round(participation_ratio(np.array([[1.0, 2, 0], [0, 1, 1], [2, 0, 1], [1, 1, 1]])), 6)
     1.8
     """
+    if isinstance(features, Recording):
+        return recorded_dimensions(features).value
     a = _features("features", features, center)
     n, p = a.shape
     return 1.0 / _square(a.T @ a if p <= n else a @ a.T)
 
 
+@overload
+def shared_dimensions(
+    a: Recording, b: Recording, *, space: Space = "features", center: bool = False
+) -> SharedRecordings: ...
+@overload
+def shared_dimensions(
+    a: np.ndarray, b: np.ndarray, *, space: Space = "features", center: bool = False
+) -> SharedDimensions: ...
 @door(any_size=("a", "b"))
 def shared_dimensions(
-    a: Float[np.ndarray, "n p"],
-    b: Float[np.ndarray, "m q"],
+    a: Float[np.ndarray, "n p"] | Recording,
+    b: Float[np.ndarray, "m q"] | Recording,
     *,
     space: Space = "features",
     center: bool = False,
-) -> SharedDimensions:
+) -> SharedDimensions | SharedRecordings:
     r"""Count the dimensions that two sets of features of the same inputs share (ENSD).
 
     With second moments of trace one, C of the first set and D of the second,
@@ -117,21 +137,23 @@ def shared_dimensions(
 
     Parameters
     ----------
-    a : float array, shape (n, p)
+    a : float array, shape (n, p), or Recording
         A, a row for each input.
-    b : float array, shape (n, q)
-        B, of the same inputs in the same order.
+    b : float array, shape (n, q), or Recording
+        B, of the same inputs in the same order; a recording if a is one.
     space : {"features", "samples"}, keyword-only, default "features"
         "features" compares :math:`A^\top A` with :math:`B^\top B`: feature i of one set with
         feature i of the other, so p = q, as in one network before and after finetuning. The
         value then changes if one set alone is rotated. "samples" compares :math:`A A^\top` with
         :math:`B B^\top`: which inputs are alike, for networks whose units don't correspond.
     center : bool, keyword-only, default False
-        Subtract every feature's mean over the inputs first.
+        Subtract every feature's mean over the inputs first. Means of recordings are always centred
+        over conditions here.
 
     Returns
     -------
-    SharedDimensions
+    SharedDimensions, or SharedRecordings
+        Of recordings the result of `shared_recordings`, without noise.
 
     Raises
     ------
@@ -160,6 +182,13 @@ def shared_dimensions(
     >>> round(shared_dimensions(a, b, space="samples").value, 6)
     1.00125
     """
+    if isinstance(a, Recording) or isinstance(b, Recording):
+        if isinstance(a, Recording) and isinstance(b, Recording):
+            return shared_recordings(a, b, space=space)
+        raise InputError(
+            "both are recordings or both arrays; got one of each; pass a recording's condition "
+            "means as an array, or build recordings of both"
+        )
     a, b = _features("a", a, center), _features("b", b, center)
     require(
         len(a) == len(b),
