@@ -15,7 +15,9 @@ import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.measurement.verdicts import verdict_of
 from partwhole.measures import salience
+from partwhole.measures.graded_similarity import graded_similarity
 from partwhole.measures.readouts import held_out_readouts
+from partwhole.measures.recorded_dimensions import recorded_dimensions
 
 
 def recording(*, shape=(3, 3), neurons=30, repeats=8, noise=1.5, times=0, alike=False, seed=0):
@@ -56,6 +58,34 @@ def test_measures_are_those_of_their_functions():
     assert PLAIN.held_out is not None
     np.testing.assert_array_equal(PLAIN.held_out.predicted, readouts.predicted)
     np.testing.assert_array_equal(PLAIN.held_out.from_saliences, readouts.from_saliences)
+
+
+def test_geometry_is_that_of_its_functions():
+    trials = pw.recordings.from_trials(*recording(), groups="run")
+    dimensions = recorded_dimensions(trials)
+    assert PLAIN.dimensions is not None
+    assert PLAIN.dimensions.value == dimensions.value
+    assert [grading.component for grading in PLAIN.gradings] == ["shape", "colour"]
+    assert PLAIN.gradings[1].p_flat == graded_similarity(trials, "colour").p_flat
+    document = json.loads(PLAIN.to_json())
+    assert document["dimensions"]["value"] == pytest.approx(dimensions.value)
+    assert [grading["kind"] for grading in document["gradings"]] == [
+        grading.kind for grading in PLAIN.gradings
+    ]
+    words = " ".join(read(PLAIN.to_html()).words)
+    assert f"use {round(dimensions.value, 1):g} dimensions" in words
+    assert f"use {round(dimensions.value, 1):g} dimensions" in PLAIN.describe()
+
+
+def test_values_along_a_line_are_said_to_be():
+    rng = np.random.default_rng(4)
+    rows = np.repeat(list(product(range(6), range(2))), 10, axis=0)
+    line, colour = rng.normal(size=40), rng.normal(size=(2, 40))
+    responses = rows[:, :1] * line + colour[rows[:, 1]] + rng.normal(size=(len(rows), 40))
+    trials = pw.recordings.from_trials(responses, {"number": rows[:, 0], "colour": rows[:, 1]})
+    result = pw.measure(trials, bootstrap=20, held_out="none")
+    assert [grading.kind for grading in result.gradings] == ["ordered"]
+    assert "number: values near one another are more alike, as on a line" in result.describe()
 
 
 def test_frames_have_rows_for_conditions_and_for_sets():

@@ -43,11 +43,34 @@ def to_json(measurement: Measurement) -> str:
         "resampled": saliences.resampled,
         "structure": saliences.structure,
         "noise": saliences.noise,
+        "dimensions": _dimensions(measurement),
+        "gradings": [
+            {
+                "component": grading.component,
+                "kind": grading.kind,
+                "ordered": grading.ordered,
+                "circular": grading.circular,
+                "p_flat": grading.p_flat,
+                "p_trend": grading.p_trend,
+            }
+            for grading in measurement.gradings
+        ],
         "held_out": _held_out(measurement),
         "time_course": _time_course(measurement),
         "notes": list(measurement.notes),
     }
     return json.dumps(_finite(document), indent=1, allow_nan=False)
+
+
+def _dimensions(measurement: Measurement) -> dict[str, Any] | None:
+    dimensions = measurement.dimensions
+    if dimensions is None:
+        return None
+    return {
+        "value": dimensions.value,
+        "interval": list(dimensions.interval),
+        "uncorrected": dimensions.uncorrected,
+    }
 
 
 def _held_out(measurement: Measurement) -> dict[str, Any] | None:

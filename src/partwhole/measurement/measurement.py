@@ -10,13 +10,15 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole import _writing
-from partwhole._checks import require
+from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Bounds, NonNegative, Real, Seed
 from partwhole.features.subsets import over_subsets
 from partwhole.measures._samples import Whiten
+from partwhole.measures.graded_similarity import GradedSimilarity, graded_similarity
 from partwhole.measures.readouts import HeldOutReadouts, held_out_readouts
+from partwhole.measures.recorded_dimensions import RecordedDimensions, recorded_dimensions
 from partwhole.measures.salience import Salience, salience
 from partwhole.recordings import Recording
 
@@ -62,6 +64,11 @@ class Measurement:
         Of these neurons: intervals over trials, or over groups.
     population : Salience
         Intervals over neurons, for statements on the population from which these were drawn.
+    dimensions : RecordedDimensions or None
+        Participation ratio of noise-free condition means; None where it could not be measured.
+    gradings : tuple of GradedSimilarity
+        How the values of each component with three or more differ: all alike, along a line, around
+        a circle, or otherwise. Without those that could not be measured.
     held_out : HeldOutReadouts or None
         None if it was not asked for, or there are too many conditions.
     time_course : TimeCourse or None
@@ -74,6 +81,8 @@ class Measurement:
     source: str
     saliences: Salience
     population: Salience
+    dimensions: RecordedDimensions | None
+    gradings: tuple[GradedSimilarity, ...]
     held_out: HeldOutReadouts | None
     time_course: TimeCourse | None
     notes: tuple[str, ...]
@@ -232,6 +241,8 @@ def measure(
     )
     notes = [*recording.notes, *of_neurons.notes]
     notes += [note for note in population.notes if note not in notes]
+    dimensions, gradings, reasons = _geometry(static, seed)
+    notes += [note for note in reasons if note not in notes]
     readouts = None
     if held_out != "none":
         readouts, reason = _readouts(static, of_neurons, held_out, ridge, seed, progress)
@@ -241,10 +252,33 @@ def measure(
         source,
         of_neurons,
         population,
+        dimensions,
+        gradings,
         readouts,
         _time_course(recording, whiten, bootstrap, seed, progress),
         tuple(notes),
     )
+
+
+def _geometry(
+    recording: Recording, seed: Seed
+) -> tuple[RecordedDimensions | None, tuple[GradedSimilarity, ...], list[str]]:
+    """Return dimensions and graded similarities, and why some could not be measured."""
+    dimensions, reasons = None, []
+    try:
+        dimensions = recorded_dimensions(recording, seed=seed)
+        reasons += dimensions.notes
+    except InputError as error:
+        reasons.append(f"dimensions were not measured: {error}")
+    gradings = []
+    for name, values in zip(recording.names, recording.values, strict=True):
+        if len(values) < 3:
+            continue
+        try:
+            gradings.append(graded_similarity(recording, name, seed=seed))
+        except InputError as error:
+            reasons.append(f"how values of {name} differ was not measured: {error}")
+    return dimensions, tuple(gradings), reasons
 
 
 def _readouts(

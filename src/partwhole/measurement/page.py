@@ -13,6 +13,8 @@ from partwhole.audit.page.words import number, share
 from partwhole.audit.wording import printable
 from partwhole.measurement import charts
 from partwhole.measurement.verdicts import (
+    dimensions_in_words,
+    grading_in_words,
     headline,
     interval_in_words,
     readout_in_words,
@@ -122,6 +124,7 @@ def _saliences(measurement: Measurement) -> Html:
         )
         if picture
         else None,
+        _geometry(measurement),
         table(
             ["set of components", "salience", f"over {over}", "over neurons"],
             rows,
@@ -129,6 +132,14 @@ def _saliences(measurement: Measurement) -> Html:
             numbers=[1],
         ),
     )  # fmt: skip
+
+
+def _geometry(measurement: Measurement) -> Html:
+    """Return how values differ and how many dimensions there are, beyond saliences."""
+    lines = [grading_in_words(grading) for grading in measurement.gradings]
+    if measurement.dimensions is not None:
+        lines.append(dimensions_in_words(measurement.dimensions))
+    return tag("ul", [tag("li", _unbroken(f"{printable(line, 300)}.")) for line in lines])
 
 
 def _over_time(measurement: Measurement) -> Html | None:

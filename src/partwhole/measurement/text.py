@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partwhole.measurement.verdicts import (
+    dimensions_in_words,
+    grading_in_words,
     headline,
     interval_in_words,
     readout_in_words,
@@ -31,6 +33,10 @@ def text(measurement: Measurement) -> str:
     lines += _folded(headline(measurement))
     lines += ["", *_saliences(measurement)]
     lines += _folded(structure_in_words(measurement))
+    for grading in measurement.gradings:
+        lines += _folded(f"  {grading_in_words(grading)}")
+    if measurement.dimensions is not None:
+        lines += _folded(f"{dimensions_in_words(measurement.dimensions)}.")
     readouts = measurement.held_out
     if readouts is not None:
         sets = "two conditions" if readouts.held_out.sum(axis=1).max() > 1 else "a condition"

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partwhole.audit.page.words import number
+from partwhole.measures.graded_similarity import GradedSimilarity
 from partwhole.measures.readouts import HeldOutReadouts
+from partwhole.measures.recorded_dimensions import RecordedDimensions
 
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
@@ -76,6 +78,31 @@ def structure_in_words(measurement: Measurement) -> str:
     return (
         f"Shared parts explain only {_percent(structure)} of how similar conditions are: some "
         "values look alike, and saliences are too coarse for this representation."
+    )
+
+
+def grading_in_words(grading: GradedSimilarity) -> str:
+    """Return how the values of a component differ, in a sentence without its full stop."""
+    name = grading.component
+    if grading.kind == "flat":
+        return f"{name}: no two values are measurably more alike than others"
+    if grading.kind == "ordered":
+        explained = f"steps along it explain {_percent(grading.ordered)}"
+        return f"{name}: values near one another are more alike, as on a line ({explained})"
+    if grading.kind == "circular":
+        explained = f"steps around it explain {_percent(grading.circular)}"
+        return f"{name}: values near one another are more alike, as on a circle ({explained})"
+    return f"{name}: some values are more alike than others, in no order of their steps"
+
+
+def dimensions_in_words(dimensions: RecordedDimensions) -> str:
+    """Return the number of dimensions that conditions use, in a sentence without its full stop."""
+    if np.isnan(dimensions.value):
+        return "The dimensions of condition means are not above their noise"
+    low, high = (round(end, 1) for end in dimensions.interval)
+    return (
+        f"Condition means use {number(round(dimensions.value, 1))} dimensions "
+        f"({interval_in_words(low, high)}), noise taken out"
     )
 
 
