@@ -239,10 +239,10 @@ def test_units_and_offsets_change_no_verdict(factor):
     moved = pw.measure(
         pw.recordings.from_trials(factor * (responses + 7.0), table, groups="run"), bootstrap=50
     )
-    plain, other = PLAIN.to_frame(), moved.to_frame()
+    plain, scaled = PLAIN.to_frame(), moved.to_frame()
     numbers = [c for c in plain if plain[c].dtype == float]
-    np.testing.assert_allclose(other[numbers], plain[numbers], rtol=1e-5, atol=1e-5)
-    assert other["verdict on shape"].tolist() == plain["verdict on shape"].tolist()
+    np.testing.assert_allclose(scaled[numbers], plain[numbers], rtol=1e-5, atol=1e-5)
+    assert scaled["verdict on shape"].tolist() == plain["verdict on shape"].tolist()
     np.testing.assert_allclose(
         moved.saliences_to_frame().iloc[:, 2:], PLAIN.saliences_to_frame().iloc[:, 2:], atol=1e-7
     )

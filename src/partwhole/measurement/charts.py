@@ -177,8 +177,8 @@ def over_time(
         places = np.flatnonzero(np.isfinite(values[:, j]))
         if not len(places):
             continue
-        shown = np.clip(values[:, j], *ends)
-        points = [f"{x(float(times[i]))} {y(float(shown[i]))}" for i in places]
+        clipped = np.clip(values[:, j], *ends)
+        points = [f"{x(float(times[i]))} {y(float(clipped[i]))}" for i in places]
         bounded = [i for i in places if np.isfinite(low[i, j]) and np.isfinite(high[i, j])]
         if bounded:
             lower, upper = np.clip(low[:, j], *ends), np.clip(high[:, j], *ends)

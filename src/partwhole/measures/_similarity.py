@@ -46,7 +46,7 @@ class Products:
     half : float array, shape (R, sets) or (R, sets, p)
         Half the squared distances of tuples, summed over pairs with that overlap.
     n_pairs : int array, shape (R, sets)
-    own : float array, shape (R,) or (R, p)
+    squared : float array, shape (R,) or (R, p)
         Squared lengths, summed over tuples.
     n_tuples : int array, shape (R,)
     groups : int array, shape (R, 2)
@@ -55,21 +55,25 @@ class Products:
 
     half: Float[np.ndarray, "R sets *p"]
     n_pairs: Int[np.ndarray, "R sets"]
-    own: Float[np.ndarray, "R *p"]
+    squared: Float[np.ndarray, "R *p"]
     n_tuples: Int[np.ndarray, " R"]
     groups: Int[np.ndarray, "R 2"]
 
     def kappa(self, weights: Float[np.ndarray, " R"] | None = None) -> Float[np.ndarray, "sets *p"]:
         """Return similarities by overlap set: the mean over pairs, of pairs of groups weighted."""
-        chosen = np.ones(len(self.own)) if weights is None else weights
+        chosen = np.ones(len(self.squared)) if weights is None else weights
         counts = chosen @ self.n_pairs
         counts[-1] = 1.0
         total = np.tensordot(chosen, self.half, axes=1)
         counts = counts.reshape(-1, *(1,) * (total.ndim - 1))
         half = np.divide(total, counts, out=np.full_like(total, np.nan), where=counts > 0)
         tuples = float(chosen @ self.n_tuples)
-        own = chosen @ self.own / tuples if tuples > 0 else np.full(self.own.shape[1:], np.nan)
-        return own - half
+        squared = (
+            chosen @ self.squared / tuples
+            if tuples > 0
+            else np.full(self.squared.shape[1:], np.nan)
+        )
+        return squared - half
 
 
 def of_trials(
@@ -93,13 +97,13 @@ def of_trials(
             variance if by_feature else variance.sum(keepdims=True),
         )  # fmt: skip
     half = groups.half_distances(means, means, squares)
-    own = squares.sum(axis=0)
+    squared = squares.sum(axis=0)
     if not by_feature:
-        half, own = half[:, 0], own[0]
+        half, squared = half[:, 0], squared[0]
     return Products(
         half[None],
         groups.n_pairs[None],
-        np.array([own]),
+        np.array([squared]),
         np.array([len(means)]),
         np.zeros((1, 2), dtype=int),
     )
@@ -125,7 +129,7 @@ def of_groups(samples: Samples, *, by_feature: bool = False) -> Products:
     means[present] = np.add.reduceat(samples.features[order], starts, axis=0)
     means = means.reshape(n_groups, n_tuples, -1) / np.maximum(counts, 1)[..., None]
     known: dict[bytes, TupleGroups] = {}
-    halves, n_pairs, owns, sizes, pairs = [], [], [], [], []
+    halves, n_pairs, squared_lengths, sizes, pairs = [], [], [], [], []
     for a, b in combinations(range(n_groups), 2):
         both = (counts[a] > 0) & (counts[b] > 0)
         if both.sum() < 2:
@@ -137,10 +141,10 @@ def of_groups(samples: Samples, *, by_feature: bool = False) -> Products:
         first, second = means[a][both], means[b][both]
         product = first * second
         squares = product if by_feature else product.sum(axis=1, keepdims=True)
-        half, own = overlaps.half_distances(first, second, squares), squares.sum(axis=0)
+        half, squared = overlaps.half_distances(first, second, squares), squares.sum(axis=0)
         halves.append(half if by_feature else half[:, 0])
         n_pairs.append(overlaps.n_pairs)
-        owns.append(own if by_feature else own[0])
+        squared_lengths.append(squared if by_feature else squared[0])
         sizes.append(int(both.sum()))
         pairs.append((a, b))
     n_sets = 1 << samples.components.shape[1]
@@ -148,7 +152,7 @@ def of_groups(samples: Samples, *, by_feature: bool = False) -> Products:
     return Products(
         np.array(halves).reshape(-1, n_sets, *extra),
         np.array(n_pairs, dtype=int).reshape(-1, n_sets),
-        np.array(owns).reshape(-1, *extra),
+        np.array(squared_lengths).reshape(-1, *extra),
         np.array(sizes, dtype=int),
         np.array(pairs, dtype=int).reshape(-1, 2),
     )

@@ -118,13 +118,13 @@ def count_salience(
         noise = float(np.mean(deviation[repeated] / (counts[repeated] - 1)))
 
     if self_pairs:
-        own = squared_norms / counts**2
+        squared = squared_norms / counts**2
     else:
         products = (squared_norms - squares) / np.maximum(counts * (counts - 1.0), 1.0)
         # A tuple with one sample takes the noise of the others.
-        own = np.where(repeated, products, squared_norms / counts**2 - noise)
+        squared = np.where(repeated, products, squared_norms / counts**2 - noise)
     n_components = rows.shape[1]
-    means, tuples, lengths = sums[drawn] / counts[drawn, None], rows[drawn], own[drawn]
+    means, tuples, lengths = sums[drawn] / counts[drawn, None], rows[drawn], squared[drawn]
     centred = means - grid_weights(rows) @ (sums / counts[:, None])
     half, total, square = (np.zeros(n_components + 1) for _ in range(3))
     pairs = np.zeros(n_components + 1, dtype=np.int64)
@@ -143,8 +143,8 @@ def count_salience(
     # Different tuples never share all; every pair was met twice.
     similarity = np.full(n_components + 1, np.nan)
     np.divide(half, pairs, out=similarity, where=pairs > 0)
-    similarity = float(np.mean(own)) - similarity
-    similarity[-1] = float(np.mean(own))
+    similarity = float(np.mean(squared)) - similarity
+    similarity[-1] = float(np.mean(squared))
     different = slice(0, n_components)
     mean = total[different].sum() / pairs[different].sum()
     spread = square[different].sum() - pairs[different].sum() * mean**2
