@@ -1,4 +1,4 @@
-"""A progress bar for training that takes longer than a few seconds."""
+"""A progress bar for work that takes longer than a few seconds."""
 
 from __future__ import annotations
 
@@ -39,11 +39,24 @@ def bar(title: str, total: int, *, shown: bool) -> Iterator[Advance]:
         yield lambda steps, note="": None
         return
     from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeElapsedColumn())
     progress = Progress(
-        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
+        # Brackets in a name are no markup.
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
     )
     task = progress.add_task(title, total=total)
     timer = Timer(PATIENCE, progress.start)
@@ -51,7 +64,7 @@ def bar(title: str, total: int, *, shown: bool) -> Iterator[Advance]:
     timer.start()
     try:
         yield lambda steps, note="": progress.update(
-            task, advance=steps, description=f"{title} {note}".rstrip()
+            task, advance=steps, description=f"{title} {note}".strip()
         )
     finally:
         timer.cancel()

@@ -16,10 +16,10 @@ from split_tables import cross, random_table, rows, total
 import partwhole
 from partwhole import features, solve
 from partwhole._checks import InputError
+from partwhole._progress import bar
 from partwhole.audit import HoldOut, Settings, UnsupportedSplit, audit_split
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.prediction.representation import measure
-from partwhole.audit.progress import progress
 from partwhole.audit.report import MOST_LISTED
 
 COLUMNS = ["first", "second"]
@@ -445,19 +445,19 @@ def test_a_bar_is_shown_when_a_terminal_has_waited_long_enough(monkeypatch, pati
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("partwhole.audit.progress.PATIENCE", patience)
-    with progress(3) as step:
-        step("[counting]")
+    monkeypatch.setattr("partwhole._progress.PATIENCE", patience)
+    with bar("", 3, shown=True) as advance:
+        advance(1, "[counting]")
         for _ in range(200):
             if not seen or "[counting]" in terminal.getvalue():
                 break
             sleep(0.01)
-        step("judging")
+        advance(1, "judging")
     assert ("[counting]" in terminal.getvalue()) is seen
     plain = io.StringIO()
     monkeypatch.setattr(sys, "stderr", plain)
-    with progress(1) as step:
-        step("counting")
+    with bar("", 1, shown=True) as advance:
+        advance(1, "counting")
     assert plain.getvalue() == ""
 
 

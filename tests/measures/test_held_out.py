@@ -8,6 +8,7 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.linear_model import Ridge
 
 from partwhole._checks import InputError
@@ -68,9 +69,12 @@ def test_predictions_are_those_of_each_set_alone(held_out):
             np.diag(single.between[condition]) + np.diag(single.within) / single.n_trials[condition]
         )
         np.testing.assert_allclose(readouts.deviation[row], spread, atol=1e-7)
-        two = single.predicted[condition, 0] / single.deviation[condition, 0]
+        ratio = single.predicted[condition, 0] / single.deviation[condition, 0]
         sign = 2 * measured.conditions[condition, 0] - 1
-        assert (readouts.accuracy[row, 0] > 0.5) == (sign * two > 0)
+        expected = (
+            norm.cdf(sign * ratio) if np.isfinite(ratio) else 0.5 * (1 + np.sign(sign * ratio))
+        )
+        np.testing.assert_allclose(readouts.accuracy[row, 0], expected, atol=1e-7)
 
 
 def test_targets_of_trials_are_answered():
@@ -163,7 +167,7 @@ def test_neurons_of_several_sessions_are_combined():
     [
         ({"cells": [[0, 0], [1, 1]]}, "beside those that are held out; got 2 conditions; add"),
         ({"repeats": 1, "single": True}, "shows in conditions with several of them; got 12 trials"),
-        ({"constant": True}, "trials of a condition differ; got the same responses"),
+        ({"constant": True}, "trials of a condition differ; got the same features"),
         ({"held_out": "pairs", "shape": (15, 14)}, "at most 20,000 pairs; got 21,945 pairs of 210"),
         ({"targets": np.zeros(3)}, "targets have an entry for each trial; got 3 for "),
         ({"varied": True}, "all trials of a condition have one target; got "),

@@ -249,11 +249,20 @@ def test_offsets_rotations_and_the_order_of_trials_change_nothing():
         pw.measures.predict_readout(x + 50.0, rows, y, used),
         pw.measures.predict_readout(x @ turn, rows, y, used),
         pw.measures.predict_readout(x[order], rows[order], y[order], used[order]),
-        pw.measures.predict_readout(10.0 * x, rows, y, used, ridge=100.0),
+        # The default penalty is in the features' own units.
+        pw.measures.predict_readout(10.0 * x, rows, y, used),
     ):
         np.testing.assert_allclose(other.predicted, found.predicted, rtol=1e-6)
         np.testing.assert_allclose(other.deviation, found.deviation, rtol=1e-6)
         np.testing.assert_allclose(other.trained, found.trained, rtol=1e-6)
+    plain, larger = (
+        pw.measures.predict_readout(scale * x, rows, y, used, ridge=scale**2)
+        for scale in (1.0, 10.0)
+    )
+    np.testing.assert_allclose(larger.predicted, plain.predicted, rtol=1e-6)
+    variance = float(np.mean(np.var(x, axis=0)))
+    stated = pw.measures.predict_readout(x, rows, y, used, ridge=variance)
+    np.testing.assert_array_equal(stated.predicted, found.predicted)
 
 
 def test_a_frame_has_a_row_for_each_condition():

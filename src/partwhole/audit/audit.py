@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._progress import bar
 from partwhole._types import Index, NonNegative, Real, Seed
 from partwhole.audit.additions.search import additions
 from partwhole.audit.additions.support import TrainingInverse
@@ -29,7 +30,6 @@ from partwhole.audit.predicted import Prediction
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
 from partwhole.audit.prediction.salience_sweep import MOST_COMPONENTS, salience_sweep
-from partwhole.audit.progress import progress
 from partwhole.audit.reading.columns import listing, near
 from partwhole.audit.reading.measured import features_of_kernel
 from partwhole.audit.reading.table import Duplicates, Missing, TargetKind, read_tables
@@ -223,9 +223,13 @@ def audit_split(
     measured: Representation | None = None
     # At these sizes a second thread of linear algebra gains little, and waits on a busy machine.
     with (
-        progress(n_splits * len(STEPS) + 5 * len(tables)) as step,
+        bar("", n_splits * len(STEPS) + 5 * len(tables), shown=True) as advance,
         threadpool_limits(1, "blas"),
     ):
+
+        def step(stage: str) -> None:
+            advance(1, stage)
+
         for audited, of_components in zip(tables, saliences, strict=True):
             step("Measuring the representation")
             measured = measure(audited, require_order, overlap)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._types import Real
-from partwhole.audit.page.charts import Axis, interval
+from partwhole.audit.page.charts import Axis, drawing, interval
 from partwhole.audit.page.words import number
 from partwhole.audit.wording import printable
 from partwhole.measures.readouts import HeldOutReadouts
@@ -21,20 +21,6 @@ MOST_CELLS = 40
 def style(index: int) -> str:
     """Return the class of the style sheet of a component, or of a set of them."""
     return STYLES[index % len(STYLES)]
-
-
-def svg(width: Real, height: Real, title: str, text: str, *marks: object) -> Html:
-    """Return a picture with its title and a description for those who cannot see it."""
-    return tag(
-        "svg",
-        tag("title", title),
-        tag("desc", text),
-        marks,
-        viewBox=f"0 0 {width:g} {height:g}",
-        role="img",
-        aria_label=f"{title}. {text}",
-        class_="chart",
-    )
 
 
 def keys(entries: Sequence[tuple[str, str]]) -> Html:
@@ -77,7 +63,13 @@ def trial_grid(
     )
     title = f"Trials by {names[0]} and {names[1]}"
     # As large on the page as other pictures, so that their letters have one size.
-    return svg(max(left + columns * size + 8, 420), top + rows * size + 8, title, text, *marks)
+    return drawing(
+        marks,
+        title=title,
+        text=text,
+        width=max(left + columns * size + 8, 420),
+        height=top + rows * size + 8,
+    )
 
 
 def saliences(
@@ -113,7 +105,7 @@ def saliences(
     text = "; ".join(f"{name} {number(v, 3)}" for name, v in zip(names, values, strict=True))
     label = tag("text", "salience: share of what separates conditions", x=(left + width) / 2,
                 y=bottom + 38, text_anchor="middle", class_="name")  # fmt: skip
-    return svg(width, bottom + 46, "Saliences", text, *marks, label)
+    return drawing([*marks, label], title="Saliences", text=text, width=width, height=bottom + 46)
 
 
 def accuracies(readouts: HeldOutReadouts) -> Html:
@@ -138,7 +130,13 @@ def accuracies(readouts: HeldOutReadouts) -> Html:
     marks += _labels(labels, (left + size) / 2, bottom + 40, bottom / 2)
     error = np.sqrt(np.mean((readouts.accuracy - readouts.measured_accuracy) ** 2))
     text = f"They differ by {error:.2f}, root mean square over {readouts.accuracy.size} points."
-    return svg(size, bottom + 50, "Held-out conditions, predicted and measured", text, *marks)
+    return drawing(
+        marks,
+        title="Held-out conditions, predicted and measured",
+        text=text,
+        width=size,
+        height=bottom + 50,
+    )
 
 
 def answers(readouts: HeldOutReadouts) -> Html:
@@ -158,7 +156,13 @@ def answers(readouts: HeldOutReadouts) -> Html:
     marks += _labels(("predicted mean answer", "measured"), (left + size) / 2, bottom + 40,
                      bottom / 2)  # fmt: skip
     text = f"They differ by {readouts.error:.2f}, root mean square."
-    return svg(size, bottom + 50, "Mean answers, predicted and measured", text, *marks)
+    return drawing(
+        marks,
+        title="Mean answers, predicted and measured",
+        text=text,
+        width=size,
+        height=bottom + 50,
+    )
 
 
 def over_time(
@@ -190,7 +194,13 @@ def over_time(
         ("time", "part of squared distance"), (left + width) / 2, bottom + 40, bottom / 2
     )
     text = f"{len(times)} times, from {number(float(times.min()))} to {number(float(times.max()))}."
-    return svg(width, bottom + 50, "Squared distance between conditions over time", text, *marks)
+    return drawing(
+        marks,
+        title="Squared distance between conditions over time",
+        text=text,
+        width=width,
+        height=bottom + 50,
+    )
 
 
 def _frame(

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_CONDITIONS = 1500
-# Trials and neurons for which as many readouts as there are conditions take a minute at most.
-LARGEST = 4e9
+# Multiplications of a single fit, above which readouts are left out.
+LARGEST = 4e11
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +245,9 @@ def measure(
     notes += [note for note in reasons if note not in notes]
     readouts = None
     if held_out != "none":
-        readouts, reason = _readouts(static, of_neurons, held_out, ridge, seed, progress)
+        # Whitened saliences are of responses in other units than those that are read out.
+        known = of_neurons if whiten == "none" else salience(static)
+        readouts, reason = _readouts(static, known, held_out, ridge, seed, progress)
         notes += reason
     return Measurement(
         recording,
@@ -296,7 +298,7 @@ def _readouts(
     reason = ""
     if n_conditions > MOST_CONDITIONS:
         reason = f"{n_conditions:,} conditions, more than {MOST_CONDITIONS:,}"
-    elif size > LARGEST * 100:
+    elif size > LARGEST:
         reason = f"{n:,} trials of {p:,} neurons are too many for it"
     elif n_conditions < 3 + (held_out == "pairs"):
         reason = f"there are {n_conditions} conditions"
@@ -304,12 +306,11 @@ def _readouts(
         return None, [f"readouts of held-out conditions are left out: {reason}"]
     kappa = saliences.centred
     known = saliences if not np.isnan(kappa).any() and kappa[-1] > kappa[0] else None
-    return (
-        held_out_readouts(
-            recording, held_out=held_out, ridge=ridge, saliences=known, seed=seed, progress=progress
-        ),
-        [],
+    readouts = held_out_readouts(
+        recording, held_out=held_out, ridge=ridge, saliences=known, seed=seed, progress=progress
     )
+    shared = "predictions of readouts count noise that trials of a group share as independent"
+    return readouts, [shared] if recording.groups is not None else []
 
 
 def _time_course(

@@ -55,7 +55,7 @@ def text(measurement: Measurement) -> str:
 def _saliences(measurement: Measurement) -> list[str]:
     """Return a table of saliences with both intervals."""
     names = measurement.recording.names
-    over = {"groups": "groups", "trials": "trials"}.get(measurement.saliences.resampled, "trials")
+    over = measurement.saliences.resampled
     rows = [("salience of", "", f"over {over}", "over neurons")]
     for members, value in measurement.saliences.saliences.items():
         rows.append(

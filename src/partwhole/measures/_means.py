@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._types import Seed
 from partwhole.measures._group_means import GroupMeans
-from partwhole.measures._trial_means import TrialMeans, averaging
+from partwhole.measures._rows import averaging, coordinates
+from partwhole.measures._trial_means import TrialMeans
 from partwhole.recordings import Recording
 
 # More sets of groups add little precision, and products of all pairs of them cost their square.
@@ -40,7 +41,7 @@ def condition_means(recording: Recording, *, center: bool = True, seed: Seed = 0
     conditions = recording.conditions[repeated]
     columns, scale = _scaled(recording.responses[kept], index, center)
     if recording.groups is None:
-        trials = _coordinates(columns)
+        trials = coordinates(columns)
         return TrialMeans(conditions, trials, index, columns, scale, center, notes)
     groups = np.unique(recording.groups[kept], return_inverse=True)[1].ravel()
     return _group_means(conditions, columns, index, groups, scale, center, notes)
@@ -83,9 +84,9 @@ def _group_means(
     counts = np.bincount(index)
     within = columns - (averaging(index, counts) @ columns)[index]
     noise = np.bincount(index, np.einsum("ij,ij->i", within, within)) / (counts - 1)
-    coordinates = _coordinates(by_set.reshape(n_sets * len(conditions), -1))
+    together = coordinates(by_set.reshape(n_sets * len(conditions), -1))
     return GroupMeans(
-        conditions, coordinates.reshape(n_sets, len(conditions), -1), by_set, scale, center,
+        conditions, together.reshape(n_sets, len(conditions), -1), by_set, scale, center,
         float(noise.mean()), notes,
     )  # fmt: skip
 
@@ -142,12 +143,3 @@ def _scaled(
         "look whether the right array was passed",
     )
     return responses / scale, scale
-
-
-def _coordinates(columns: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n q"]:
-    """Return rows with the same inner products in at most n dimensions."""
-    n, p = columns.shape
-    if p <= n:
-        return columns
-    sizes, directions = np.linalg.eigh(columns @ columns.T)
-    return directions * np.sqrt(np.maximum(sizes, 0.0))

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from partwhole._checks import require
 from partwhole.measures._groups import TupleGroups
+from partwhole.measures._rows import averaging
 from partwhole.measures._similarity import Samples
 from partwhole.measures.readouts.noise import NoiseSpectrum
 from partwhole.recordings import Recording
@@ -129,10 +130,7 @@ def centred_by_group(samples: Samples) -> Samples:
 
 def _means(features: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Return the mean of the rows with each index."""
-    order = np.argsort(index, kind="stable")
-    counts = np.bincount(index)
-    sums = np.add.reduceat(features[order], np.cumsum(counts) - counts, axis=0)
-    return sums / counts[:, None]
+    return averaging(index, np.bincount(index)) @ features
 
 
 def _whitened(

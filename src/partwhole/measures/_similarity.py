@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.measures._groups import TupleGroups
+from partwhole.measures._rows import averaging, coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +30,7 @@ class Samples:
 
     def reduced(self) -> Samples:
         """Return samples with at most n features and the same inner products."""
-        n, p = self.features.shape
-        if p <= 2 * n:
-            return self
-        values, vectors = np.linalg.eigh(self.features @ self.features.T)
-        features = vectors * np.sqrt(np.maximum(values, 0.0))
-        return Samples(features, self.components, self.groups)
+        return Samples(coordinates(self.features), self.components, self.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +118,8 @@ def of_groups(samples: Samples, *, by_feature: bool = False) -> Products:
     n_groups, n_tuples = int(group.max()) + 1, len(tuples)
     cell = group * n_tuples + index.ravel()
     counts = np.bincount(cell, minlength=n_groups * n_tuples).reshape(n_groups, n_tuples)
-    means = np.zeros((n_groups * n_tuples, samples.features.shape[1]))
-    order = np.argsort(cell, kind="stable")
-    present = np.flatnonzero(counts.ravel())
-    starts = np.cumsum(counts.ravel()[present]) - counts.ravel()[present]
-    means[present] = np.add.reduceat(samples.features[order], starts, axis=0)
-    means = means.reshape(n_groups, n_tuples, -1) / np.maximum(counts, 1)[..., None]
+    means = averaging(cell, np.maximum(counts.ravel(), 1)) @ samples.features
+    means = means.reshape(n_groups, n_tuples, -1)
     known: dict[bytes, TupleGroups] = {}
     halves, n_pairs, squared_lengths, sizes, pairs = [], [], [], [], []
     for a, b in combinations(range(n_groups), 2):

@@ -16,6 +16,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
+from partwhole.measures._rows import averaging
+
 Form = Callable[[np.ndarray], np.ndarray]
 
 
@@ -198,9 +200,3 @@ def squares_of_product(a: np.ndarray, b: np.ndarray) -> float:
     if a.shape[1] ** 2 < len(a) * len(b):
         return float(np.sum((a.T @ a) * (b.T @ b)))
     return float(np.sum((a @ b.T) ** 2))
-
-
-def averaging(index: np.ndarray, counts: np.ndarray) -> sparse.csr_matrix:
-    """Return the matrix that takes means within conditions."""
-    rows = (1.0 / counts[index], (index, np.arange(len(index))))
-    return sparse.csr_matrix(rows, shape=(len(counts), len(index)))

@@ -108,7 +108,7 @@ def _hooked(torch: Any, model: Any, chosen: Mapping[str, Any], answers: _Answers
     modes = [(module, module.training) for module in model.modules()]
     handles = []
     try:
-        model.eval()
+        model.train(False)
         for name, module in chosen.items():
 
             def keep(module: Any, given: Any, answer: Any, name: str = name) -> None:

@@ -173,7 +173,7 @@ def _parquet(path: Path) -> Any:
         return parquet.read_table(path).to_pandas()
     except InputError:
         raise
-    except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(
             "a .parquet file holds a table of plain columns; got something else in "
             f"{path.name!r} ({type(error).__name__}); write it again"

@@ -155,7 +155,7 @@ def lines(
             marks.append(tag("path", d=shape, class_="point"))
         marks.append(_label(at, HEIGHT - BOTTOM + 18, point[0], "middle"))
     up = [0.0, 0.25, 0.5, 0.75, 1.0] if share else y.ticks()
-    return _chart([_frame(x, y, ticks, up, right, labels), marks], title=title, text=text)
+    return drawing([_frame(x, y, ticks, up, right, labels), marks], title=title, text=text)
 
 
 def scatter(
@@ -175,7 +175,7 @@ def scatter(
     places = sorted({(x(a), y(b)) for a, b in zip(truth, outputs, strict=True)})
     dots = "".join(f"M{a} {b}h0" for a, b in places)
     size_class = " few" if len(places) <= 200 else ""
-    return _chart(
+    return drawing(
         [
             _frame(x, y, x.ticks(), y.ticks(), WIDTH - RIGHT, labels),
             tag("path", d=equal, class_="level"),
@@ -223,19 +223,28 @@ def strips(
     for at, name in x.marks(x.ticks()):
         marks.append(_label(at, height - bottom + 18, name, "middle"))
     marks.append(_label((left + WIDTH - RIGHT) / 2, height - 10, label, "middle", "name"))
-    return _chart(marks, title=title, text=text, height=height)
+    return drawing(marks, title=title, text=text, height=height)
 
 
-def _chart(children: object, *, title: str, text: str, height: int = HEIGHT) -> Html:
+def drawing(
+    children: object,
+    *,
+    title: str,
+    text: str,
+    width: Real = WIDTH,
+    height: Real = HEIGHT,
+    style: str = "chart",
+) -> Html:
+    """Return a picture with its title, and a description for those who cannot see it."""
     return tag(
         "svg",
         tag("title", title),
         tag("desc", text),
         children,
-        viewBox=f"0 0 {WIDTH} {height}",
+        viewBox=f"0 0 {width:g} {height:g}",
         role="img",
         aria_label=f"{title}. {text}",
-        class_="chart",
+        class_=style,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from partwhole.audit.case import Case
+from partwhole.audit.page.charts import drawing
 from partwhole.audit.page.words import number, share
 from partwhole.audit.predicted import SalienceSweep
 from partwhole.audit.wording import printable, salience_range
@@ -120,15 +121,13 @@ def _picture(names: list[str], sweep: SalienceSweep) -> Html:
         keys.append(tag("li", tag("i", class_="measured"), "measured features"))
     return tag(
         "figure",
-        tag(
-            "svg",
-            tag("title", title),
-            tag("desc", text),
+        drawing(
             marks,
-            viewBox=f"0 0 {WIDTH} {bottom + BOTTOM}",
-            role="img",
-            aria_label=f"{title}. {text}",
-            class_="chart wide",
+            title=title,
+            text=text,
+            width=WIDTH,
+            height=bottom + BOTTOM,
+            style="chart wide",
         ),
         tag("ul", keys, class_="keys"),
         tag(

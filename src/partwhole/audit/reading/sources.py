@@ -348,7 +348,7 @@ def _open_parquet(path: Path) -> Source:
                 frame = frame.to_pandas(ignore_metadata=True)
         except InputError:
             raise
-        except (pa.ArrowException, OSError, ValueError, NotImplementedError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise unreadable(error) from error
         return {place: frame[names[place]] for place in places}
 

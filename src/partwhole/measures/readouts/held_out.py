@@ -14,11 +14,13 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import NonNegative, Seed
 from partwhole.features.subsets import overlap_sets
+from partwhole.measures._rows import averaging
+from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.equivalent import Scalars, answers_of
 from partwhole.measures.readouts.labels import credit, label_columns, right_shares
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapMeans
-from partwhole.measures.readouts.noise import LEAST_RIDGE, NoiseSpectrum
+from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, penalty_of
 from partwhole.measures.salience import Salience
 from partwhole.recordings import Recording
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SETS = 20_000
+# The columns of each component, and its value at each condition.
+Labelled = list[tuple[slice, Int[np.ndarray, " T"]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +46,18 @@ class HeldOutReadouts:
         In which every neuron has a response in every trial.
     held_out : bool array, shape (F, T)
         The conditions of each set.
-    set_of_row, condition : int arrays, shape (R,)
-        The row's set, and its condition as a row of `recording.conditions`.
     outputs : tuple of str, length k
-    targets, predicted, deviation, measured : float arrays, shape (R, k)
-        Predicted: mean answer, over training sets and trials. Deviation: standard deviation of the
-        mean answer to as many trials as were recorded, over training sets and trials. Measured:
-        mean answer of the readout that was trained on the trials of all other conditions.
+    targets, predicted, measured : float arrays, shape (R, k)
+        Predicted: mean answer, over training sets and trials. Measured: mean answer of the readout
+        that was trained on the trials of all other conditions.
     from_saliences : float array, shape (R, k), or None
         Predicted with the overlap kernel of measured saliences in place of measured means.
     labels : tuple of str
         The components whose values the readouts answer with; none for other targets.
-    accuracy, measured_accuracy, chance : float arrays, shape (R, labels)
-        Share of a condition's trials that get the right value; chance is one over their number.
+    accuracy, measured_accuracy : float arrays, shape (R, labels)
+        Share of a condition's trials that get the right value.
+    chance : float array, shape (labels,)
+        One over the number of values.
     certainty : float array, shape (R, labels)
         Predicted probability that the mean answer to as many trials as were recorded has the right
         value: near 1 or 0 there are trials enough to say so, between them there are not.
@@ -69,12 +72,9 @@ class HeldOutReadouts:
 
     recording: Recording
     held_out: Bool[np.ndarray, "F T"]
-    set_of_row: Int[np.ndarray, " R"]
-    condition: Int[np.ndarray, " R"]
     outputs: tuple[str, ...]
     targets: Float[np.ndarray, "R k"]
     predicted: Float[np.ndarray, "R k"]
-    deviation: Float[np.ndarray, "R k"]
     measured: Float[np.ndarray, "R k"]
     from_saliences: Float[np.ndarray, "R k"] | None
     labels: tuple[str, ...]
@@ -95,6 +95,29 @@ class HeldOutReadouts:
         )
 
     @property
+    def set_of_row(self) -> Int[np.ndarray, " R"]:
+        """Return the set of each row."""
+        return np.nonzero(self.held_out)[0]
+
+    @property
+    def condition(self) -> Int[np.ndarray, " R"]:
+        """Return the condition of each row, as a row of `recording.conditions`."""
+        return np.nonzero(self.held_out)[1]
+
+    @property
+    def n_trials(self) -> Int[np.ndarray, " R"]:
+        """Return the number of trials of each row's condition."""
+        return np.bincount(self.recording.condition_of_trial)[self.condition]
+
+    @property
+    def deviation(self) -> Float[np.ndarray, "R k"]:
+        """Return the standard deviation of the mean answer to as many trials as were recorded.
+
+        Over training sets and trials.
+        """
+        return np.sqrt(self.between + self.within / self.n_trials[:, None])
+
+    @property
     def error(self) -> float:
         """Return the root mean square difference between predicted and measured answers."""
         return float(np.sqrt(np.mean((self.predicted - self.measured) ** 2)))
@@ -107,10 +130,9 @@ class HeldOutReadouts:
         predicted and measured answers, of which both are a part. "saliences": between predictions
         from saliences and from means, the misfit of the overlap kernel.
         """
-        counts = np.bincount(self.recording.condition_of_trial)[self.condition]
         parts = {
             "training trials": np.mean(self.between),
-            "test trials": np.mean(self.within / counts[:, None]),
+            "test trials": np.mean(self.within / self.n_trials[:, None]),
             "difference": self.error**2,
         }
         if self.from_saliences is not None:
@@ -135,8 +157,7 @@ class HeldOutReadouts:
             self.recording.names, self.recording.values, rows.T, strict=True
         ):
             columns[name] = [values[i] for i in index]
-        counts = np.bincount(self.recording.condition_of_trial)
-        columns |= {"trials": counts[self.condition], "determined": self.determined}
+        columns |= {"trials": self.n_trials, "determined": self.determined}
         for j, name in enumerate(self.labels):
             columns |= {
                 f"accuracy of {name}, predicted": self.accuracy[:, j],
@@ -200,7 +221,9 @@ def held_out_readouts(
 
     Notes
     -----
-    Left-out answers are those of single fits without the set, in closed form.
+    Left-out answers are those of single fits without the set, in closed form. Groups are not used:
+    what the trials of a run have in common counts as noise that is independent between trials, so
+    that answers vary more than is predicted where it is large.
 
     Examples
     --------
@@ -216,115 +239,105 @@ def held_out_readouts(
     >>> readouts.measured_accuracy.mean(axis=0).round(1).tolist()
     [0.6, 0.8]
     """
-    whole = recording.averaged().pseudo_trials(seed)
     require(
-        whole is recording or targets is None or len(recording.blocks) == 1,
+        targets is None or len(recording.blocks) == 1,
         "targets are those of trials in which all neurons were recorded",
         f"{len(recording.blocks)} blocks of neurons",
         "leave targets out to read out each component",
     )
-    index, n_conditions = whole.condition_of_trial, whole.n_conditions
-    trials = np.bincount(index, minlength=n_conditions)
+    whole = recording.averaged().pseudo_trials(seed)
+    index, conditions = whole.condition_of_trial, whole.conditions
     require(
-        n_conditions >= 3,
+        len(conditions) >= 3,
         "a readout is trained on two conditions or more beside those that are held out",
-        f"{n_conditions} conditions",
+        f"{len(conditions)} conditions",
         "add conditions",
     )
-    require(
-        len(index) > n_conditions + 1,
-        "the noise of trials shows in conditions with several of them",
-        f"{len(index)} trials of {n_conditions} conditions",
-        "add trials",
-    )
     by_condition, outputs, labelled = _targets(whole, targets)
-    means = np.zeros((n_conditions, whole.n_neurons))
-    np.add.at(means, index, whole.responses)
-    means /= trials[:, None]
-    noise = NoiseSpectrum.of_residuals(whole.responses - means[index], len(index) - n_conditions)
-    variance = noise.trace(noise.variances, noise.rest) / whole.n_neurons
-    require(
-        variance > 0,
-        "trials of a condition differ",
-        "the same responses in all of them",
-        "use partwhole.solve for responses without noise",
-    )
-    if ridge is None:
-        ridge = float(np.mean(np.var(whole.responses, axis=0)))
-    penalty = max(float(ridge), LEAST_RIDGE * variance)
-    sets = _sets(n_conditions, held_out)
-    measured_means = MeasuredMeans.of(means, noise, trials, whole.conditions)
-    fit = LeavingOut(whole.responses, by_condition[index], penalty)
-    described: list[Means] = [measured_means]
+    means, noise = means_and_noise(whole.responses, index)
+    penalty = penalty_of(ridge, whole.responses)
+    sets = _sets(len(conditions), held_out)
+    trials = np.bincount(index)
+    described: list[Means] = [MeasuredMeans.of(means, noise, trials, conditions)]
     if saliences is not None:
-        overlap = overlap_sets(whole.conditions, whole.conditions)
-        described.append(OverlapMeans(saliences.kernel.nonnegative().kappa[overlap], noise))
-    n_rows = int(sets.sum())
-    k = by_condition.shape[1]
-    predicted, between, within = (np.empty((len(described), n_rows, k)) for _ in range(3))
-    measured = np.empty((n_rows, k))
-    accuracy, right, certainty = (np.empty((n_rows, len(labelled))) for _ in range(3))
+        products = saliences.kernel.nonnegative().kappa[overlap_sets(conditions, conditions)]
+        described.append(OverlapMeans(products, noise))
+    least = max(penalty, LEAST_RIDGE * noise.mean_variance)
+    fit = LeavingOut(whole.responses, by_condition[index], least)
     starts: list[Scalars | None] = [None] * len(described)
-    row = 0
+    rows: list[tuple[np.ndarray, ...]] = []
     with bar("held-out conditions", len(sets), shown=progress) as advance:
         for members in sets:
             counts = np.where(members, 0, trials)
-            rows = slice(row, row := row + int(members.sum()))
-            left_out = members[index]
-            answers = fit.answers(left_out)
-            which = index[left_out]
+            answers = []
             for i, means_of in enumerate(described):
                 answer, scalars = answers_of(
-                    means_of.centred(counts), counts, by_condition, penalty, start=starts[i]
+                    means_of.centred(counts), counts, by_condition, least, start=starts[i]
                 )
                 starts[i] = starts[i] or scalars
-                predicted[i, rows] = answer.mean[members]
-                between[i, rows] = np.einsum("ajj->aj", answer.between[members])
-                within[i, rows] = np.diag(answer.within)
-                if i:
-                    continue
-                of_trial = answer.between[members] + answer.within
-                of_mean = answer.between[members] + answer.within / trials[members][:, None, None]
-                for j, (columns, values) in enumerate(labelled):
-                    means_j, labels = answer.mean[members][:, columns], values[members]
-                    parts = (covariance[:, columns, columns] for covariance in (of_trial, of_mean))
-                    accuracy[rows, j], certainty[rows, j] = (
-                        right_shares(means_j, part, labels) for part in parts
-                    )
-            for place, condition in enumerate(np.flatnonzero(members), rows.start):
-                chosen = which == condition
-                measured[place] = answers[chosen].mean(axis=0)
-                for j, (columns, values) in enumerate(labelled):
-                    labels = np.full(int(chosen.sum()), values[condition])
-                    right[place, j] = credit(answers[chosen][:, columns], labels).mean()
+                answers.append(answer)
+            left_out = members[index]
+            measured = _measured(fit.answers(left_out), index[left_out], labelled)
+            predicted = _predicted(answers[0], members, trials[members], labelled)
+            rows.append((*predicted, *measured, answers[-1].mean[members]))
             advance(1)
-    set_of_row, condition = np.nonzero(sets)
+    predicted, between, within, accuracy, certainty, measured, right, from_saliences = (
+        np.concatenate(part) for part in zip(*rows, strict=True)
+    )
     return HeldOutReadouts(
         whole,
         sets,
-        set_of_row,
-        condition,
         outputs,
-        by_condition[condition],
-        predicted[0],
-        np.sqrt(between[0] + within[0] / trials[condition][:, None]),
+        by_condition[np.nonzero(sets)[1]],
+        predicted,
         measured,
-        predicted[1] if saliences is not None else None,
+        from_saliences if saliences is not None else None,
         whole.names if labelled else (),
         accuracy,
         right,
         np.array([1.0 / len(np.unique(values)) for _, values in labelled]),
         certainty,
-        _determined(whole.conditions, sets),
-        between[0],
-        within[0],
+        _determined(conditions, sets),
+        between,
+        within,
         penalty,
     )
 
 
+def _predicted(
+    answer: Answers,
+    members: Bool[np.ndarray, " T"],
+    trials: Int[np.ndarray, " h"],
+    labelled: Labelled,
+) -> tuple[np.ndarray, ...]:
+    """Return mean, both variances, accuracy and certainty of answers to held-out conditions."""
+    mean, between = answer.mean[members], answer.between[members]
+    of_trial = between + answer.within
+    of_mean = between + answer.within / trials[:, None, None]
+    accuracy, certainty = (np.empty((len(mean), len(labelled))) for _ in range(2))
+    for j, (columns, values) in enumerate(labelled):
+        for shares, spread in ((accuracy, of_trial), (certainty, of_mean)):
+            part = spread[:, columns, columns]
+            shares[:, j] = right_shares(mean[:, columns], part, values[members])
+    variances = np.einsum("ajj->aj", between)
+    within = np.broadcast_to(np.diag(answer.within), variances.shape)
+    return mean, variances, within, accuracy, certainty
+
+
+def _measured(
+    answers: Float[np.ndarray, "m k"], conditions: Int[np.ndarray, " m"], labelled: Labelled
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean answer and the shares of right labels at each of some conditions."""
+    index, counts = np.unique(conditions, return_inverse=True, return_counts=True)[1:]
+    mean_of = averaging(index, counts)
+    right = [credit(answers[:, columns], values[conditions]) for columns, values in labelled]
+    shares = mean_of @ np.stack(right, axis=1) if right else np.empty((len(counts), 0))
+    return mean_of @ answers, shares
+
+
 def _targets(
     recording: Recording, targets: np.ndarray | None
-) -> tuple[np.ndarray, tuple[str, ...], list[tuple[slice, np.ndarray]]]:
+) -> tuple[np.ndarray, tuple[str, ...], Labelled]:
     """Return the target of each condition, names of outputs, and the columns of each component."""
     if targets is None:
         columns, names, labelled, start = [], [], [], 0

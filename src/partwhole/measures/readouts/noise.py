@@ -9,11 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+
+from partwhole._checks import require
+from partwhole._types import Real
+from partwhole.measures._rows import averaging
 
 FEW_DIGITS = 1e-12
 # In place of no penalty at all, in units of the mean variance of a feature.
 LEAST_RIDGE = 1e-8
+# Share of the variance of features below which noise is rounding.
+ROUNDING = 1e-24
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +93,49 @@ class NoiseSpectrum:
     def trace(self, values: Float[np.ndarray, " q"], rest: float) -> float:
         """Return the sum of a function of the covariance over all directions."""
         return float(values.sum()) + self.n_rest * rest
+
+
+def means_and_noise(
+    features: Float[np.ndarray, "n p"], index: Int[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, "A p"], NoiseSpectrum]:
+    """Return the mean of each condition and the noise of trials.
+
+    Parameters
+    ----------
+    features : float array, shape (n, p)
+    index : int array, shape (n,)
+        The condition of each trial, from 0.
+
+    Raises
+    ------
+    InputError
+        If no condition is repeated, or trials of a condition don't differ.
+    """
+    counts = np.bincount(index)
+    degrees = len(index) - len(counts)
+    require(
+        degrees > 1,
+        "the noise of trials shows in conditions with several of them",
+        f"{len(index)} trials of {len(counts)} conditions",
+        "add trials",
+    )
+    means = averaging(index, counts) @ features
+    noise = NoiseSpectrum.of_residuals(features - means[index], degrees)
+    spread = float(np.mean((features - features.mean(axis=0)) ** 2))
+    require(
+        noise.mean_variance > ROUNDING * spread,
+        "trials of a condition differ",
+        "the same features in all of them",
+        "pass single trials, or use partwhole.solve for features without noise",
+    )
+    return means, noise
+
+
+def penalty_of(ridge: Real | None, features: Float[np.ndarray, "n p"]) -> float:
+    """Return the penalty of a ridge readout: by default the mean variance of a feature."""
+    if ridge is None:
+        return float(np.mean(np.var(features, axis=0)))
+    return float(ridge)
 
 
 def _shrinkage(residuals: Float[np.ndarray, "n p"], variances: Float[np.ndarray, " q"]) -> float:

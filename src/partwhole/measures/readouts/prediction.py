@@ -13,13 +13,10 @@ from partwhole.measures.readouts.equivalent import answers_of
 from partwhole.measures.readouts.labels import are_labels
 from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.means import MeasuredMeans
-from partwhole.measures.readouts.noise import LEAST_RIDGE, NoiseSpectrum
+from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, penalty_of
 from partwhole.measures.readouts.result import Readout
 from partwhole.measures.readouts.svm import SVM
 from partwhole.measures.readouts.trained import Linear, by_condition, ridge_readout
-
-# Share of the variance of features below which noise is rounding.
-ROUNDING = 1e-24
 
 
 @door
@@ -53,8 +50,9 @@ def predict_readout(
         The trials on which the readout is trained. Conditions without any are held out.
     ridge : float, keyword-only, default None
         The penalty on squared weights, in squared units of features: that of scikit-learn's Ridge.
-        0 is least squares, of the smallest norm where features outnumber trials. None is 1 for a
-        ridge readout; classifiers have parameters of their own.
+        0 is least squares, of the smallest norm where features outnumber trials. None is the mean
+        variance of a feature, as of a penalty of 1 on standardized features; classifiers have
+        parameters of their own.
     classifier : LDA or SVM, keyword-only, default None
         In place of a ridge readout, for labels: `LDA` for two and more, `SVM` for two.
 
@@ -120,12 +118,6 @@ def predict_readout(
     counts = np.bincount(index, is_train, minlength=len(trials)).astype(np.int64)
     n_conditions = len(trials)
     require(
-        len(features) > n_conditions + 1,
-        "the noise of trials shows in conditions with several of them",
-        f"{len(features)} trials of {n_conditions} conditions",
-        "add trials",
-    )
-    require(
         int(np.sum(counts > 0)) > 1,
         "a readout is trained on two conditions or more",
         int(np.sum(counts > 0)),
@@ -150,24 +142,14 @@ def predict_readout(
         "other targets",
         "pass labels, or leave classifier out",
     )
-    means = np.zeros((n_conditions, features.shape[1]))
-    np.add.at(means, index, features)
-    means /= trials[:, None]
-    noise = NoiseSpectrum.of_residuals(features - means[index], len(features) - n_conditions)
-    spread = float(np.mean((features - features.mean(axis=0)) ** 2))
-    require(
-        noise.mean_variance > ROUNDING * spread,
-        "trials of a condition differ",
-        "the same features in all of them",
-        "pass single trials, or use partwhole.solve for features without noise",
-    )
+    means, noise = means_and_noise(features, index)
     described = MeasuredMeans.of(means, noise, trials, components[first]).centred(counts)
     trained: Linear | None
     if classifier is not None:
         answers = classifier.answers(described, counts, y[first])
         trained = classifier.train(features[is_train], y[is_train])
     else:
-        penalty = 1.0 if ridge is None else float(ridge)
+        penalty = penalty_of(ridge, features)
         least = max(penalty, LEAST_RIDGE * noise.mean_variance)
         answers, _ = answers_of(described, counts, y[first], least)
         trained = ridge_readout(features[is_train], y[is_train], penalty)
