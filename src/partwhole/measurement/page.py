@@ -250,9 +250,9 @@ def _design(measurement: Measurement) -> Html:
     for word, index in (("groups", recording.groups), ("sessions", recording.sessions)):
         if index is not None:
             counts = np.unique(index, return_counts=True)[1]
-            listed.append(
-                tag("li", f"{len(counts)} {word} of {counts.min()} to {counts.max()} trials")
-            )
+            low, high = int(counts.min()), int(counts.max())
+            size = f"{low}" if low == high else f"{low} to {high}"
+            listed.append(tag("li", f"{len(counts)} {word} of {size} trials"))
     figures = []
     for a, b in combinations(range(recording.n_components), 2):
         sizes = (len(recording.values[a]), len(recording.values[b]))
