@@ -8,8 +8,9 @@ the ridge readout is trained on the images.
 
 The predicted slope and the order of the outputs come out well; the predicted error is too small,
 since some digits resemble each other more than others, and the audit knows of shared digits only.
-With many hands (``main(hands=20)``) digits vary from image to image, too. The audit takes that
-variation as equal in all directions, which it is not, so its prediction is more hopeful still.
+With many hands (``main(hands=20)``) digits vary from image to image, too. With several images of a
+combination the audit measures the mean and the variation of these, and predicts the readout itself:
+over six draws errors of 3.2 on average, for 3.5 of those that were trained.
 """
 
 from __future__ import annotations

@@ -62,9 +62,11 @@ def test_the_audit_foresees_what_the_readout_of_one_hand_does():
     assert max(predicted.max(), trained.max()) < 0.9
 
 
-def test_with_many_hands_the_prediction_is_too_hopeful(capsys):
+def test_with_many_hands_the_audit_foresees_the_error(capsys):
     found = example("audit_digits").main(hands=20)
-    assert found.predicted_error < found.trained_error
+    # Combinations have been seen in twenty images each, from which their means are estimated.
+    assert found.predicted_error == pytest.approx(found.trained_error, rel=0.15)
+    assert found.predicted_slope == pytest.approx(found.trained_slope, abs=0.1)
     assert f"{found.predicted_error:.3f}" in capsys.readouterr().out
 
 

@@ -27,6 +27,7 @@ from partwhole.audit.judging.judge import judge
 from partwhole.audit.ladder import MOST_SETS, ladders
 from partwhole.audit.noise import NoiseSource, solve_up_to_noise
 from partwhole.audit.predicted import Prediction
+from partwhole.audit.prediction.measured_readout import measured_readout
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
 from partwhole.audit.prediction.salience_sweep import MOST_COMPONENTS, salience_sweep
@@ -112,7 +113,10 @@ def audit_split(
     weights : column name, keyword-only, optional
         Positive sample weights.
     features : path, array or column names, keyword-only, optional
-        A measured representation, one row for each row of the table.
+        A measured representation, one row for each row of the table. The reference of predictions
+        is then what `measures.predict_readout` says of a ridge readout of it, where combinations
+        are repeated, weights are equal, and there are at most 1,500 combinations and 50 outputs;
+        else, and for a margin, it is the kernel of its saliences.
     kernel : path, array or OverlapKernel, keyword-only, optional
         In place of features, the learner's kernel: the similarities of all rows of the table, such
         as a network's tangent kernel, of at most 4,000 rows; or an overlap kernel.
@@ -340,6 +344,7 @@ def _predicted(
             "measured": measured.kernel,
             "noise": measured.noise,
             "structure": measured.structure,
+            "readouts": [measured_readout(case) for case in cases],
         }
     return predict_splits(cases, fit=fit, deadline=deadline, **facts)
 

@@ -42,7 +42,9 @@ class Point:
     Notes
     -----
     Each held-out combination is weighted by its rows' sample weights. `outputs` are those of
-    ``solve(case.task, kernel, fit=Equal(ridge), intercept="free")``, or of the largest margin.
+    ``solve(case.task, kernel, fit=Equal(ridge), intercept="free")``, or of the largest margin; at
+    the measured point, if combinations are repeated, those of `predict_readout`, and the accuracy
+    is then that on single rows.
     """
 
     label: str
@@ -125,6 +127,9 @@ class Prediction:
         Share of held-out rows with the commonest label; NaN for numbers.
     ties : int
         Held-out combinations with several highest outputs at the reference point.
+    from_readout : float
+        Where the measured point is the prediction of a readout of the features: the root mean
+        square of its difference from the answers of a trained one; NaN elsewhere.
     """
 
     axis: str
@@ -141,6 +146,7 @@ class Prediction:
     ceiling: float = float("nan")
     commonest: float = float("nan")
     ties: int = 0
+    from_readout: float = float("nan")
 
     def __repr__(self) -> str:
         """Return the number of points and the reference point."""

@@ -406,6 +406,13 @@ def measured(prediction: Prediction) -> str:
         np.isnan(point.position) for point in prediction.points
     ):
         return ""
+    if prediction.from_readout == prediction.from_readout:
+        return (
+            "what a ridge readout of the features answers, with the noise of their rows. The "
+            "readout that was trained on the training rows answers to held-out combinations "
+            f"differently by {number(prediction.from_readout)} (root mean square). The overlap "
+            f"explains {percent(prediction.structure)} of the variance of similarity."
+        )
     noise = "the noise of single rows is set to 0"
     if prediction.noise > 0:
         noise = (

@@ -9,7 +9,7 @@ import numpy as np
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence
 from partwhole.audit.judging.finding import NO_ROWS, finding_of
-from partwhole.audit.predicted import Point, Prediction
+from partwhole.audit.predicted import Prediction
 from partwhole.audit.rules import Finding
 from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (
@@ -194,7 +194,7 @@ def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding
     # Labels need the sign alone: a leak that leaves all of them correct costs nothing.
     is_harmful = not case.has_labels or point.accuracy < prediction.ceiling - ROUNDING
     if point.leak_slope < settings.leak_slope and is_harmful:
-        yield _strong_leak(case, point, settings)
+        yield _strong_leak(case, prediction, settings)
 
 
 def failed_values(evidence: Evidence) -> Iterator[Finding]:
@@ -264,13 +264,17 @@ def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]
         )
 
 
-def _strong_leak(case: Case, point: Point, settings: Settings) -> Finding:
+def _strong_leak(case: Case, prediction: Prediction, settings: Settings) -> Finding:
+    point = prediction.points[prediction.reference]
     slope = point.leak_slope if abs(point.leak_slope) > ROUNDING else 0.0
-    reason = (
-        "the remainder is memorised for each training combination and does not carry over"
-        if slope > 0
-        else "what carries over from training does not follow the targets"
-    )
+    reason = "the remainder is memorised for each training combination and does not carry over"
+    if slope <= 0:
+        reason = "what carries over from training does not follow the targets"
+    elif not np.isnan(prediction.from_readout):
+        reason = (
+            "the remainder is memorised for each training combination, or lost to the noise of "
+            "single rows"
+        )
     return finding_of(
         "strong-leak",
         case,

@@ -347,6 +347,7 @@ def _prediction(evidence: Evidence, prediction: Prediction) -> dict[str, Any]:
         "ties": prediction.ties,
         "structure": _number(prediction.structure),
         "noise": _number(prediction.noise),
+        "difference_from_trained_readout": _number(prediction.from_readout),
         "worst": [
             {
                 "component": case.table.names[item.component],

@@ -13,6 +13,7 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.case import LEFT_OUT, TRAIN, Case
 from partwhole.audit.predicted import Point, Prediction
+from partwhole.audit.prediction.measured_readout import MeasuredReadout
 from partwhole.audit.prediction.salience_sweep import network_kernel
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.features import OrderKernel
@@ -128,6 +129,7 @@ def predict_splits(
     noise: Real = 0.0,
     structure: Real = float("nan"),
     saliences: Sequence[Real] | None = None,
+    readouts: Sequence[MeasuredReadout | None] = (),
     deadline: Real = float("inf"),
 ) -> list[Prediction | None]:
     """Return predictions for several test splits of one table, with a single fit of training.
@@ -141,6 +143,9 @@ def predict_splits(
     saliences : sequence of float, length C, keyword-only, optional
         Of the components; then the range is that of random ReLU networks on one-hot components,
         each scaled by its salience.
+    readouts : sequence of MeasuredReadout or None, keyword-only, default ()
+        Predicted readouts of the features for each split, in place of kernel ridge regression at
+        the measured point; regression only.
 
     Returns
     -------
@@ -187,13 +192,18 @@ def predict_splits(
         )
     unknown = measured is None
     predictions: list[Prediction | None] = []
-    for split, rows in zip(cases, among, strict=True):
+    direct = readouts if readouts and fit == "regression" else [None] * len(cases)
+    for split, rows, readout in zip(cases, among, direct, strict=True):
         scorer = Scorer(split)
         points = tuple(
             _point(scorer, place, out[rows], ridge if np.isnan(place.position) else 0.0)
             for place, out in zip(places, outputs, strict=True)
             if out is not None
         )
+        if readout is not None and points and np.isnan(points[-1].position):
+            points = (*points[:-1], _of_readout(scorer, points[-1], readout))
+        else:
+            readout = None
         if not points:
             predictions.append(None)
             continue
@@ -215,6 +225,7 @@ def predict_splits(
                 scorer.ceiling,
                 scorer.commonest,
                 scorer.ties(points[reference].outputs),
+                float("nan") if readout is None else readout.difference,
             )
         )
     return predictions
@@ -265,6 +276,21 @@ def _point(
         scorer.slope(outputs),
         place.kernel,
         ridge,
+    )
+
+
+def _of_readout(scorer: Scorer, point: Point, readout: MeasuredReadout) -> Point:
+    """Return the measured point with the answers of a readout of the features."""
+    accuracy, balanced = scorer.accuracies(readout.outputs)
+    if readout.accuracy is not None:
+        accuracy, balanced = scorer.shares(readout.accuracy)
+    return replace(
+        point,
+        outputs=readout.outputs,
+        error=scorer.error(readout.outputs),
+        accuracy=accuracy,
+        balanced_accuracy=balanced,
+        leak_slope=scorer.slope(readout.outputs),
     )
 
 

@@ -109,8 +109,16 @@ class Scorer:
         """Return the weighted share of rows with a correct label, and its mean over labels."""
         if self.labelled is None:
             return float("nan"), float("nan")
+        return self._shares(self.credit(outputs))
+
+    def shares(self, right: Float[np.ndarray, " h"]) -> tuple[float, float]:
+        """Return the share of rows with a correct label from that of each combination, likewise."""
+        assert self.labelled is not None
+        return self._shares(right[self.labelled.place])
+
+    def _shares(self, credit: Float[np.ndarray, " q"]) -> tuple[float, float]:
+        assert self.labelled is not None
         label, weight = self.labelled.label, self.labelled.weight
-        credit = self.credit(outputs)
         by_label, of = np.bincount(label, weight * credit), np.bincount(label, weight)
         present = of > 0
         balanced = float(np.mean(by_label[present] / of[present]))
