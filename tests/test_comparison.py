@@ -13,7 +13,7 @@ from partwhole._checks import InputError
 from partwhole.comparison import compare
 from partwhole.features import OverlapKernel
 from partwhole.limits import Tube, memorization_leak, shortcut_margin
-from partwhole.measures import contrasts, salience, slope
+from partwhole.measures import contrasts, predict_readout, salience, slope
 
 ADDITION = tasks.symbolic_addition(range(-4, 5), [-2, 2])
 CONTEXT = tasks.context_dependence(3)
@@ -68,6 +68,97 @@ def test_components_of_unequal_salience_have_theories_of_their_own():
     by_size = compare(ADDITION, answers, partly.count_kernel).predictions
     comparison = compare(ADDITION, answers, partly)
     np.testing.assert_allclose(comparison.predictions, by_size, atol=1e-12)
+
+
+def noisy_grid(n_features, m, seed, noise=1.0):
+    """Return a task of sums on a 4 x 4 grid, whose corner is held out, means, trials and rows."""
+    rng = np.random.default_rng(seed)
+    grid = np.array([[a, b] for a in range(4) for b in range(4)])
+    first, second, both = (rng.normal(size=(n, n_features)) for n in (4, 4, 16))
+    means = np.sqrt(0.4) * (first[grid[:, 0]] + second[grid[:, 1]]) + np.sqrt(0.2) * both
+    named = {"names": ("first", "second"), "values": (tuple("abcd"), tuple("efgh"))}
+    task = tasks.Task(grid, grid.sum(axis=1) - 3.0, (grid < 2).any(axis=1), **named)
+    rows = np.repeat(np.arange(16), m)
+    return task, means, means[rows] + noise * rng.normal(size=(len(rows), n_features)), rows
+
+
+def by_rows(task, rows):
+    arrays = ("components", "targets", "is_train")
+    return replace(task, **{name: getattr(task, name)[rows] for name in arrays})
+
+
+def trained(task, means, trials, rows, ridge):
+    """Return a ridge readout's answers to the means, by linear algebra on single trials."""
+    seen = task.is_train[rows]
+    centre, level = trials[seen].mean(axis=0), task.targets[rows][seen].mean()
+    x = trials[seen] - centre
+    dual = np.linalg.solve(x @ x.T + ridge * np.eye(len(x)), task.targets[rows][seen] - level)
+    return (means - centre) @ (x.T @ dual) + level
+
+
+def test_noise_of_saliences_is_a_ridge_for_many_features():
+    task, means, trials, rows = noisy_grid(20_000, 4, seed=0, noise=3.0)
+    measured = salience(trials, task.components[rows])
+    answers = trained(task, means, trials, rows, 1e-3)
+    with_noise = compare(task, answers, measured, samples=4)
+    without = compare(task, answers, measured, samples=np.inf)
+    # 1 / sqrt(20,000) of the length of noise is .007; random parts overlap as little.
+    assert with_noise.gap.mean < 0.05
+    assert without.gap.mean > 0.2
+    assert with_noise.predicted["slope"].mean < without.predicted["slope"].mean
+    # A row for each trial, every one of them with the whole noise.
+    single = by_rows(task, rows)
+    by_trial = compare(single, answers[rows], measured, samples=1)
+    np.testing.assert_allclose(by_trial.predictions[0], with_noise.predictions[0][rows], atol=1e-8)
+
+
+def test_a_readout_is_a_theory_where_noise_is_no_ridge():
+    gaps = []
+    for seed in range(5):
+        task, means, trials, rows = noisy_grid(20, 20, seed)
+        seen = task.is_train[rows]
+        readout = predict_readout(trials, task.components[rows], task.targets[rows], seen)
+        answers = trained(task, means, trials, rows, np.mean(np.var(trials, axis=0)))
+        compared = compare(readout.task, answers, readout)
+        np.testing.assert_array_equal(compared.task.is_train, task.is_train)
+        assert "predicted: a readout of noisy trials\n" in compared.describe()
+        measured = salience(trials, task.components[rows])
+        gaps.append((compared.gap.mean, compare(task, answers, measured, samples=20).gap.mean))
+    assert compared.fit == "readout"
+    # Predicted to .1 by condition (the standard deviation of the targets is 1.6), from the noise
+    # of 20 trials in the measured means; as a ridge, noise says 1.07 where readouts answer .07.
+    assert np.mean(gaps, axis=0)[0] < 0.2
+    assert np.mean(gaps, axis=0)[1] > 0.4
+
+
+def test_a_margin_says_that_it_ignores_noise():
+    task, _, trials, rows = noisy_grid(50, 5, seed=0)
+    labels = replace(task, targets=np.where(task.targets > 0, 1.0, -1.0))
+    measured = salience(trials, task.components[rows])
+    compared = compare(labels, labels.targets, measured)
+    assert compared.ignores_noise
+    assert compared.describe().endswith("classifier=SVM()).")
+    assert not compare(labels, labels.targets, [0.3]).ignores_noise
+
+
+def test_sentences_of_noise_and_readouts():
+    task, _, trials, rows = noisy_grid(50, 5, seed=0)
+    measured = salience(trials, task.components[rows])
+    with pytest.raises(InputError, match=r"got noise .* and no samples; pass samples=m"):
+        compare(task, task.targets, measured)
+    seen = task.is_train[rows]
+    readout = predict_readout(trials, task.components[rows], task.targets[rows], seen)
+    with pytest.raises(InputError, match="readouts have a fit of their own; got 1 readouts of 1"):
+        compare(task, task.targets, readout, fit="equal")
+    with pytest.raises(InputError, match="got 1 readouts of 2 theories"):
+        compare(task, np.stack([task.targets] * 2), [readout, measured])
+    single = by_rows(task, rows)
+    with pytest.raises(InputError, match="got 0 rows of other conditions, 64 repeated"):
+        compare(single, single.targets, readout)
+    for options in ({"targets": -task.targets}, {"is_train": ~task.is_train}):
+        changed = replace(task, **options)
+        with pytest.raises(InputError, match="got other targets or other training rows"):
+            compare(changed, changed.targets, readout)
 
 
 @pytest.mark.parametrize(

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import Number, Real
-from partwhole.features import OverlapKernel
-from partwhole.limits.limit import Limit, Outcome
-from partwhole.limits.many import Limits
-from partwhole.limits.solve import solve
+from partwhole._theories import (
+    AnyFit,
+    Fit,
+    Theory,
+    fit_of_limits,
+    fit_of_readouts,
+    noise_of,
+    predicted_answers,
+    theories_of,
+)
+from partwhole._types import Number, Positive
+from partwhole.limits.limit import Limit
 from partwhole.measures.accuracy import count_labels
 from partwhole.measures.additivity import additivity
+from partwhole.measures.readouts import Readout
 from partwhole.measures.runs import RunInterval, over_runs
-from partwhole.measures.salience import Salience
 from partwhole.measures.slope import slope
 from partwhole.tasks import Task
 from partwhole.tasks._labels import are_classes, are_labels, label_margins
@@ -30,21 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
-Fit = Literal["equal", "margin"]
-AnyFit = Literal["equal", "margin", "tube"]
-Theory = (
-    Limit
-    | Limits
-    | OverlapKernel
-    | Salience
-    | Float[np.ndarray, "... orders"]
-    | Sequence[Real]
-    | Sequence[Limit | OverlapKernel | Salience]
-)
-MACHINES = {"margin": "the largest margin", "equal": "interpolation", "tube": "a fit within a tube"}
-# Least share of the full conjunction: without any, a kernel machine could not fit training rows
-# that are no sum of their parts.
-LEAST_MEMORY = 1e-6
+MACHINES = {
+    "margin": "the largest margin",
+    "equal": "interpolation",
+    "tube": "a fit within a tube",
+    "readout": "a readout of noisy trials",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +51,7 @@ class Comparison:
     Parameters
     ----------
     task : Task
-    fit : {"equal", "margin", "tube"}
+    fit : {"equal", "margin", "tube", "readout"}
         How the theory fits the training set.
     answers : float array, shape (runs, n) or (runs, n, k)
         The learners' answers; NaN for runs that did not learn.
@@ -71,6 +68,8 @@ class Comparison:
         of the outputs of one-hot classes only the differences count.
     saliences : bool
         Whether the theory is the kernel machine of saliences.
+    ignores_noise : bool
+        Whether saliences were measured with noise, of which a margin knows nothing.
     """
 
     task: Task
@@ -81,6 +80,7 @@ class Comparison:
     predicted: dict[str, RunInterval]
     gap: RunInterval
     saliences: bool = True
+    ignores_noise: bool = False
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each reading: measured mean with its interval, predicted mean, n."""
@@ -111,6 +111,11 @@ class Comparison:
             lines.append(
                 f"{name}: measured {_decimals(interval.mean)}{ends}, predicted {predicted}"
             )
+        if self.ignores_noise:
+            lines.append(
+                "The largest margin is that of means without noise; of noisy trials pass "
+                "measures.predict_readout(..., classifier=SVM())."
+            )
         return "\n".join(lines)
 
 
@@ -119,13 +124,14 @@ def _decimals(number: Number) -> str:
     return f"{round(float(number), 3) + 0.0:.3f}"
 
 
-@door(missing=("answers",))
+@door(missing=("answers",), infinite=("samples",))
 def compare(
     task: Task,
     answers: Float[np.ndarray, "..."],
     theory: Theory,
     *,
     fit: Fit | None = None,
+    samples: Positive | None = None,
     has_learned: Bool[np.ndarray, " _"] | Sequence[bool] | None = None,
 ) -> Comparison:
     r"""Compare learners' answers with the predictions of a theory.
@@ -133,8 +139,9 @@ def compare(
     The learner may be a network of this library, a network of another framework, or a person.
     The theory is a limit of any features, kernel and cost, or the learner's saliences: these
     predict what the kernel machine with a free intercept answers whose kernel
-    :math:`\kappa(O)` has them, with saliences below 0 set to 0. Answers and predictions are read
-    on held-out rows:
+    :math:`\kappa(O)` has them, with saliences below 0 set to 0. Noise of measured saliences is a
+    ridge, which is right for far more features than training samples; for others the theory is a
+    `Readout`. Answers and predictions are read on held-out rows:
 
     * *slope, intercept* of the answers against the targets, as in `measures.slope`: outputs share
       the slope, and the intercept is the mean of theirs;
@@ -155,8 +162,10 @@ def compare(
         are numbers.
     answers : float array, shape of the targets, or (runs, n) or (runs, n, k)
         For every row of the task: a learner's mean answers, or those of several runs.
-    theory : Limit, OverlapKernel, Salience or floats; or Limits or a sequence, one for each run
-        A limit of the task: of the learner's tangent kernel or of a gated network, say. Or the
+    theory : Limit, Readout, OverlapKernel, Salience or floats; or Limits or a sequence, one a run
+        A limit of the task: of the learner's tangent kernel or of a gated network, say. Or what
+        `measures.predict_readout` says of the learner's features; the task then has a row for each
+        of its conditions, as `Readout.task` has. Or the
         learner's overlap kernel, or its saliences as `measures.salience` and
         `networks.layer_salience.layer_saliences` measure them. A Salience is used for every set of
         components; where no two tuples have some overlap, for every number of shared components.
@@ -165,7 +174,11 @@ def compare(
     fit : {"equal", "margin"}, keyword-only, default None
         Where training ends: at the interpolating solution (squared loss), or at the largest
         margin (logistic loss; for one-hot classes of 0 and 1, cross-entropy). None is that of a
-        limit, else "margin" for labels and "equal" for numbers.
+        limit or readout, else "margin" for labels and "equal" for numbers.
+    samples : float, keyword-only, default None
+        How many training samples a row of the task stands for: m if the learner was trained on m
+        images or trials of each combination, 1 if each sample has a row, infinity to predict
+        without noise. Needed with interpolation at a Salience that was measured with noise.
     has_learned : sequence of bool, keyword-only, default None
         Which runs have learned their training set; only these are read. None for all. With the
         fit "margin" a run with a wrong training label is never read, since it has no margin.
@@ -178,8 +191,8 @@ def compare(
     ------
     InputError
         For answers, saliences, limits or runs whose sizes do not agree with the task or with one
-        another, a limit that is not solved, a margin of numbers, and for tasks without held-out
-        rows, or with constant targets.
+        another, a limit that is not solved, a margin of numbers, noise without `samples`, and for
+        tasks without held-out rows, or with constant targets.
 
     Notes
     -----
@@ -214,10 +227,14 @@ def compare(
         "the inputs of each row",
     )
     answers = answers.reshape(-1, *shape)
-    theories = _theories(theory, len(answers))
-    of_limits = isinstance(theories[0], Limit)
+    theories = theories_of(theory, len(answers))
+    has_fit = isinstance(theories[0], (Limit, Readout))
     labels = are_labels(task.targets)
-    chosen = _fit_of_limits(task, theories, fit) if of_limits else fit
+    chosen: AnyFit | None = fit
+    if isinstance(theories[0], Limit):
+        chosen = fit_of_limits(task, theories, fit)
+    elif isinstance(theories[0], Readout):
+        chosen = fit_of_readouts(theories, fit)
     chosen = chosen or ("margin" if labels else "equal")
     require(
         chosen != "margin" or labels,
@@ -228,8 +245,11 @@ def compare(
     has_margins = chosen == "margin"
     learned = _learned(task, answers, has_learned, has_margins)
     # Runs that share a theory share its solution.
-    predicted = {id(one): _predicted(task, one, chosen) for one in theories}
-    predictions = np.stack([predicted[id(one)] for one in theories])
+    distinct = {id(entry): entry for entry in theories}
+    predicted = {
+        key: predicted_answers(task, entry, chosen, samples) for key, entry in distinct.items()
+    }
+    predictions = np.stack([predicted[id(entry)] for entry in theories])
     answers = answers.copy()
     answers[~learned] = np.nan
     return Comparison(
@@ -240,7 +260,8 @@ def compare(
         measured=_readings(task, answers, learned, has_margins),
         predicted=_readings(task, predictions, learned, has_margins),
         gap=over_runs(_gaps(task, answers, predictions, has_margins)),
-        saliences=not of_limits,
+        saliences=not has_fit,
+        ignores_noise=has_margins and any(noise_of(entry) > 0.0 for entry in theories),
     )
 
 
@@ -271,99 +292,6 @@ def _learned(
     with np.errstate(invalid="ignore"):
         separated = [bool((_train_margins(task, answer) > 0).all()) for answer in answers]
     return learned & separated
-
-
-def _theories(theory: Theory, runs: int) -> list[object]:
-    """Return a theory for each run."""
-    is_table = isinstance(theory, np.ndarray) and theory.ndim == 2
-    # An entry of `Limits` may be solved anew whenever it is looked at.
-    is_list = isinstance(theory, Limits) or (
-        isinstance(theory, (list, tuple))
-        and any(isinstance(entry, (Limit, Salience, OverlapKernel)) for entry in theory)
-    )
-    entries: list[object] = list(theory) if is_table or is_list else [theory]  # type: ignore[arg-type]
-    require(
-        len(entries) in (1, runs),
-        "a theory is one for all runs, or one for each",
-        f"{len(entries)} for {runs} run{'s' * (runs != 1)}",
-        "pass a sequence of as many",
-    )
-    return entries * runs if len(entries) == 1 else entries
-
-
-def _fit_of_limits(task: Task, theories: Sequence[object], fit: Fit | None) -> AnyFit:
-    """Return the fit of limits, and require that they are limits of the task with one fit."""
-    limits = [limit for limit in theories if isinstance(limit, Limit)]
-    fits = {type(limit.problem.fit).__name__.lower() for limit in limits}
-    require(
-        len(limits) == len(theories) and len(fits) == 1 and fit is None,
-        "limits have one fit, their own",
-        f"{len(limits)} limits of {len(theories)} theories, fits {sorted(fits)}, fit={fit!r}",
-        "pass limits alone, of one fit, and leave fit out",
-    )
-    for limit in limits:
-        require(
-            limit.predictions.shape == task.targets.shape,
-            f"a limit predicts the rows of the task, shape {task.targets.shape}",
-            limit.predictions.shape,
-            "solve the task, or (inputs, task.targets) with is_train=task.is_train",
-        )
-        require(
-            limit.outcome in (Outcome.SOLVED, Outcome.STATIONARY),
-            "a limit is compared if it is solved",
-            limit.outcome.name,
-            "see its outcome for the remedy",
-        )
-    return cast(AnyFit, fits.pop())
-
-
-def _predicted(task: Task, theory: object, fit: str) -> Float[np.ndarray, "n *k"]:
-    """Return a theory's answers to all rows of a task."""
-    if isinstance(theory, Limit):
-        return theory.predictions
-    return solve(task, _kernel(task, theory), fit=fit, intercept="free").predictions
-
-
-def _kernel(task: Task, salience: object) -> OverlapKernel:
-    size = task.n_components
-    if isinstance(salience, Salience):
-        complete = not np.isnan(salience.kappa).any()
-        kernel = salience.kernel if complete else salience.count_kernel
-    elif isinstance(salience, OverlapKernel):
-        kernel = salience
-    else:
-        kernel = _kernel_of_orders(np.asarray(salience, dtype=float), size)
-    require(
-        kernel.n_components == size,
-        "saliences are of as many components as the task",
-        f"{kernel.n_components} for {size}",
-        "measure them on the task's own components",
-    )
-    sigma = np.maximum(kernel.sigma, 0.0)
-    sigma[-1] = max(sigma[-1], LEAST_MEMORY * float(sigma[1:].sum()))
-    return OverlapKernel(size, sigma)
-
-
-def _kernel_of_orders(salience: np.ndarray, size: int) -> OverlapKernel:
-    """Return the kernel with saliences S(1; C)..S(C; C) or S(1; C)..S(C - 1; C)."""
-    require(
-        salience.ndim == 1 and len(salience) in (size - 1, size),
-        f"saliences of {size} components are S(1;{size}) to S({size};{size})",
-        f"{salience.tolist()}",
-        "pass them in this order; the last may be left out",
-    )
-    if len(salience) == size:
-        total = sum(comb(size, k) * salience[k - 1] for k in range(1, size + 1))
-        require(
-            abs(total - 1.0) < 1e-6,
-            "saliences of all orders, each times the number of its sets, add up to 1",
-            f"{salience.tolist()}, which add up to {total:g}",
-            "leave out the last; floats for several runs have a row for each",
-        )
-    orders = np.array([mask.bit_count() for mask in range(1 << size)])
-    sigma = np.append(0.0, np.append(salience[: size - 1], 0.0))[orders]
-    sigma[-1] = 1.0 - sigma.sum()
-    return OverlapKernel(size, sigma)
 
 
 def _readings(

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole.measures.readouts.labels import are_labels, label_indices, right_shares
+from partwhole.tasks import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,19 @@ class Readout:
     def held_out(self) -> Bool[np.ndarray, " A"]:
         """Return which conditions have no training trials."""
         return self.n_train == 0
+
+    @property
+    def task(self) -> Task:
+        """Return the task with a row for each condition, as `partwhole.compare` needs it."""
+        targets = self.targets[:, 0] if self.targets.shape[1] == 1 else self.targets
+        columns = self.conditions.T
+        return Task(
+            self.conditions,
+            targets,
+            ~self.held_out,
+            tuple(f"component {c}" for c in range(len(columns))),
+            tuple(tuple(range(int(column.max()) + 1)) for column in columns),
+        )
 
     @property
     def deviation(self) -> Float[np.ndarray, "A k"]:
