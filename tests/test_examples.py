@@ -71,13 +71,14 @@ def test_with_many_hands_the_audit_foresees_the_error(capsys):
 
 
 def test_a_network_on_composed_digits_leaks_more_than_its_saliences_say(capsys):
-    # Three epochs are enough to see it; the example trains for thirty.
-    comparison = example("composed_digits").main(epochs=3)
-    measured, predicted = comparison.measured, comparison.predicted
-    assert measured["slope"].mean < predicted["slope"].mean - 0.1
-    assert measured["additivity"].mean > 0.9
-    line = f"slope: measured {measured['slope'].mean:.3f}, predicted"
-    assert line in capsys.readouterr().out
+    # Nine epochs of fewer images are enough to see it; the example trains for thirty.
+    by_saliences, by_readout = example("composed_digits").main(epochs=9, images=50)
+    slopes = by_saliences.measured["slope"].mean, by_saliences.predicted["slope"].mean
+    assert slopes[0] < slopes[1] - 0.1
+    # The readout's prediction, which knows how images differ, is nearer.
+    assert slopes[0] < by_readout.predicted["slope"].mean < slopes[1] - 0.1
+    assert by_saliences.measured["additivity"].mean > 0.9
+    assert f"slope: measured {slopes[0]:.3f}, predicted" in capsys.readouterr().out
 
 
 def test_the_gate_fails_with_the_findings(tmp_path, monkeypatch):

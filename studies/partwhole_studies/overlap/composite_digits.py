@@ -19,6 +19,7 @@ from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, WIDTH, name
 from partwhole.tasks import Task
 from partwhole_studies.overlap import composites
+from partwhole_studies.overlap.composites import held_out_score
 
 ANCHORS = {"p = 1": 1, "p = 2": 2}
 TASKS = (*ANCHORS, "CD-3")
@@ -31,6 +32,7 @@ NAMES = {
     "means": "mean images",
     "rotated": "single images, variation rotated",
     "isotropic": "single images, variation isotropic",
+    "equivalent": "single images, predicted",
     "images": "single images",
 }
 WORDS = {"theory": "prediction", "measured": "mean, 95 % interval"}
@@ -89,10 +91,10 @@ def _fit(config: Config, task: Task, features: Callable[[str], np.ndarray]) -> A
 
     def predicted(ridge: float = 0.0) -> float:
         answers = composites.overlap_answers(task, measured.count_kernel, ridge)
-        return composites.held_out_score(task, answers)
+        return held_out_score(task, answers)
 
     def of_tuples(rows: np.ndarray) -> float:
-        return composites.held_out_score(task, readout(rows[seen], targets, rows))
+        return held_out_score(task, readout(rows[seen], targets, rows))
 
     def of_images(per_tuple: int) -> dict[str, float]:
         images = trained[:, :per_tuple].reshape(-1, trained.shape[2])
@@ -104,10 +106,7 @@ def _fit(config: Config, task: Task, features: Callable[[str], np.ndarray]) -> A
             size = np.sqrt(measured.noise / images.shape[1])
             sets["isotropic"] = middle + size * rng.standard_normal(images.shape)
             sets["rotated"] = middle + composites.rotate(images - middle, rng)
-        scores = {
-            name: composites.held_out_score(task, readout(rows, labels, means))
-            for name, rows in sets.items()
-        }
+        scores = {n: held_out_score(task, readout(x, labels, means)) for n, x in sets.items()}
         if task.is_classification:
             # Accuracy on single fresh images of unseen tuples, not on their mean.
             single = readout(images, labels, fresh[~seen].reshape(-1, images.shape[1]))
@@ -124,6 +123,9 @@ def _fit(config: Config, task: Task, features: Callable[[str], np.ndarray]) -> A
         "drift": abs(of_tuples(halves[0]) - of_tuples(halves[1])),
         **{name: [row[name] for row in sampled] for name in sampled[0]},
     }
+    if config["task"] == "p = 1":
+        trials = trained[:, :MANY], fresh[~seen][:, :FEW]
+        scores["equivalent"] = composites.equivalent_score(task, *trials)
     return {name: np.array(value) for name, value in scores.items()}
 
 
@@ -146,7 +148,7 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate | np.ndarray]:
         - memorization_leak(finite_values(data.salience.sel(task=task)).clip(0.0, 0.5), anchors)
         for task, anchors in ANCHORS.items()
     ]
-    slopes = {name: mean(half[name]) for name in ("predicted", "means", "images")}
+    slopes = {name: mean(half[name]) for name in ("predicted", "means", "images", "equivalent")}
     errors = [slopes[name].value - slopes["predicted"].value for name in ("means", "images")]
     extent = "For mean images, not for single ones" if abs(errors[0]) < 0.1 else "No"
     return {
@@ -154,6 +156,7 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate | np.ndarray]:
         "extent": "Yes" if max(np.abs(errors)) < 0.1 else extent,
         "miss": mean(near.predicted - near.images),
         "beside": mean((sums.predicted - sums.means).sel(distance=slice(4, None)).mean("distance")),
+        "noise": mean(half.equivalent - half.images),
         "direction": mean(half.images - half.rotated),
         "context": mean(right.sel(distance=8) - right.sel(distance=0), within=(-1, 1)),
         "leaks": np.concatenate(leaks),

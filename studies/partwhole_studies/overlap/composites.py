@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from partwhole import solve
 from partwhole.features import OverlapKernel
 from partwhole.limits import Equal
-from partwhole.measures import slope
+from partwhole.measures import predict_readout, slope
 from partwhole.study import Config
 from partwhole.study.plots import name
 from partwhole.tasks import Task, compose_images, context_dependence, symbolic_addition
@@ -105,6 +105,26 @@ def ridge_readout(
     centred = features - features.mean(axis=0)
     penalty = ridge + PENALTY * float(np.mean(np.sum(centred**2, axis=1)))
     return Ridge(penalty, solver="cholesky").fit(features, targets).predict(at)
+
+
+def equivalent_score(
+    task: Task, trained: Float[np.ndarray, "seen m p"], fresh: Float[np.ndarray, "unseen k p"]
+) -> float:
+    """Predict the score of the same readout of single samples, from these samples."""
+    seen = task.is_train
+    samples = np.concatenate([rows.reshape(-1, rows.shape[2]) for rows in (trained, fresh)])
+    rows = np.concatenate([
+        np.repeat(np.flatnonzero(among), len(part[0]))
+        for among, part in ((seen, trained), (~seen, fresh))
+    ])  # fmt: skip
+    x = samples[seen[rows]]
+    penalty = PENALTY * float(np.mean(np.sum((x - x.mean(axis=0)) ** 2, axis=1)))
+    readout = predict_readout(
+        samples, task.components[rows], task.targets[rows], seen[rows], ridge=penalty
+    )
+    answers = np.empty(len(seen))
+    answers[np.lexsort(task.components.T[::-1])] = readout.predicted[:, 0]
+    return held_out_score(task, answers)
 
 
 def overlap_answers(task: Task, kernel: OverlapKernel, ridge: float = 0.0) -> np.ndarray:
