@@ -120,7 +120,10 @@ class Workers(Executor):
         """Give one task after another to this thread's process."""
         process = None
         while (task := self._tasks.get()) is not None:
-            if task[0].set_running_or_notify_cancel():
+            # After `kill`, which may not have come to this one yet.
+            if self._killed:
+                task[0].cancel()
+            elif task[0].set_running_or_notify_cancel():
                 process = self._attempt(process, *task)
             del task
         if process is not None:
