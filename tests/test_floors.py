@@ -37,6 +37,7 @@ FLOORS = {
     "audit": 2.5,  # stands on floors 0 to 2
     "measurement": 2.7,  # stands on the audit's elements of pages
     "atlas": 2.7,  # stands on the audit
+    "_theories": 2.4,
     "comparison": 2.5,
     "flows": 3,
     "networks": 3,

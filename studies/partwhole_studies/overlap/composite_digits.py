@@ -157,7 +157,6 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate | np.ndarray]:
         "miss": mean(near.predicted - near.images),
         "beside": mean((sums.predicted - sums.means).sel(distance=slice(4, None)).mean("distance")),
         "noise": mean(half.equivalent - half.images),
-        "direction": mean(half.images - half.rotated),
         "context": mean(right.sel(distance=8) - right.sel(distance=0), within=(-1, 1)),
         "leaks": np.concatenate(leaks),
     }
