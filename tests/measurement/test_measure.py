@@ -13,6 +13,7 @@ import pytest
 
 import partwhole as pw
 from partwhole._checks import InputError
+from partwhole.cli.measure import measure as measure_files
 from partwhole.measurement.verdicts import verdict_of
 from partwhole.measures import salience
 from partwhole.measures.graded_similarity import graded_similarity
@@ -241,6 +242,35 @@ def test_pairs_are_named_with_their_partner():
     assert len(result.to_frame()) == 72
     assert "with disc, green" in " ".join(read(result.to_html()).words)
     assert "of two conditions held out" in result.describe()
+
+
+def test_a_split_is_held_out_in_sets(tmp_path, capsys):
+    responses, table = recording()
+    corner = (table["shape"] != "disc") & (table["colour"] != "red")
+    edge = (table["shape"] == "disc") & (table["colour"] == "green")
+    trials = pw.recordings.from_trials(responses, table, components=["shape", "colour"])
+    masks = np.array([corner, edge])
+    result = pw.measure(trials, held_out=masks, bootstrap=20)
+    direct = held_out_readouts(trials, held_out=masks)
+    np.testing.assert_array_equal(result.held_out.predicted, direct.predicted)
+    assert "set 1" in " ".join(read(result.to_html()).words)
+    assert "of a set of conditions held out" in result.describe()
+    # The same from files.
+    table["part"] = np.where(corner, "corner", np.where(edge, "edge", "train"))
+    np.save(tmp_path / "responses.npy", responses)
+    table.to_csv(tmp_path / "conditions.csv", index=False)
+    paths = [str(tmp_path / name) for name in ("responses.npy", "conditions.csv")]
+    output = tmp_path / "held-out.csv"
+    for components in ((), ("shape", "colour")):
+        measure_files(*paths, components=components, groups="run", split="part", output=output)
+        frame = pd.read_csv(output)
+        assert len(frame) == 5
+        assert set(frame.columns) >= {"set", "shape", "colour"}
+        assert "part" not in frame
+        assert sorted(frame["set"].value_counts()) == [1, 4]
+    assert "shape (3) x colour (3)" in capsys.readouterr().out
+    with pytest.raises(InputError, match="a split has training trials and others; got the entr"):
+        measure_files(*paths, split="part", groups="run", train="fit")
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])

@@ -77,6 +77,57 @@ def test_predictions_are_those_of_each_set_alone(held_out):
         np.testing.assert_allclose(readouts.accuracy[row, 0], expected, atol=1e-7)
 
 
+@pytest.mark.parametrize("held_out", ["each", "pairs"])
+def test_masks_of_trials_are_sets(held_out):
+    measured = recording(shape=(2, 3))
+    named = held_out_readouts(measured, held_out=held_out)
+    by_mask = held_out_readouts(measured, held_out=named.held_out[:, measured.condition_of_trial])
+    np.testing.assert_array_equal(by_mask.held_out, named.held_out)
+    np.testing.assert_array_equal(by_mask.predicted, named.predicted)
+    np.testing.assert_array_equal(by_mask.measured_accuracy, named.measured_accuracy)
+
+
+def test_a_split_is_that_of_a_predicted_readout():
+    measured = recording()
+    corner = (measured.components >= [1, 2]).all(axis=1)
+    readouts = held_out_readouts(measured, measured.components[:, 0] + 0.5, held_out=corner)
+    direct = predict_readout(
+        measured.responses, measured.components, measured.components[:, 0] + 0.5, ~corner
+    )
+    assert readouts.condition.tolist() == np.flatnonzero(direct.held_out).tolist()
+    np.testing.assert_allclose(readouts.predicted, direct.predicted[direct.held_out], rtol=1e-7)
+    np.testing.assert_allclose(readouts.measured, direct.trained[direct.held_out], rtol=1e-7)
+
+
+def test_masks_of_several_sessions_mark_trials_as_recorded():
+    measured = recording(shape=(2, 3), repeats=12)
+    rng = np.random.default_rng(0)
+    sessions = rng.integers(0, 2, measured.n_trials)
+    responses = measured.responses.copy()
+    responses[sessions == 0, :10] = responses[sessions == 1, 10:] = np.nan
+    # A condition that one session lacks is left out.
+    kept = (sessions == 0) | (measured.condition_of_trial != 2)
+    parts = from_trials(responses, measured.components, sessions=sessions).select(kept)
+    mask = np.isin(parts.condition_of_trial, [0, 5])
+    readouts = held_out_readouts(parts, held_out=mask)
+    assert readouts.recording.conditions[readouts.condition].tolist() == [[0, 0], [1, 2]]
+
+
+def test_sentences_of_masks():
+    measured = recording(shape=(2, 3))
+    index = measured.condition_of_trial
+    part = index == 1
+    part[np.flatnonzero(part)[0]] = False
+    for mask, sentence in (
+        (part, f"got {part.sum()} of {part.sum() + 1} trials of 0, 1; mark all trials"),
+        (index < 0, "got 0 of 6 conditions; mark others"),
+        (index > 0, "got 5 of 6 conditions; mark others"),
+        (index[1:] == 0, f"each of {len(index)} trials, a row for each of at most 20,000 sets"),
+    ):
+        with pytest.raises(InputError, match=re.escape(sentence)):
+            held_out_readouts(measured, held_out=mask)
+
+
 def test_targets_of_trials_are_answered():
     measured = recording(seed=3)
     target = measured.components @ [1.0, 2.0]

@@ -67,6 +67,15 @@ def test_what_a_recording_counts():
     )
 
 
+def test_a_component_is_split_off():
+    whole = recording(groups=np.tile([0, 1], 6))
+    rest, values = whole.split_off("shape")
+    assert values == tuple(whole.values[0][index] for index in ROWS[:, 0])
+    assert (rest.names, rest.values) == (("colour",), (whole.values[1],))
+    np.testing.assert_array_equal(rest.components, ROWS[:, 1:])
+    np.testing.assert_array_equal(rest.groups, whole.groups)
+
+
 def test_lists_are_taken_as_arrays():
     whole = recording(R.tolist(), ROWS.tolist(), groups=[0, 1] * 6)
     np.testing.assert_array_equal(whole.responses, R)
@@ -320,6 +329,10 @@ def test_sentences(changes, sentence):
         (
             lambda: recording().label(6),
             "conditions are numbered from 0 to 5; got 6; choose one of them",
+        ),
+        (
+            lambda: recording().split_off("size"),
+            "one of several components is split off; got 'size' of 'shape', 'colour'; name another",
         ),
         (
             lambda: recording(MOVIE).at(5),

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
+from partwhole._checks import require
 from partwhole.cli.streams import print_inert
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from partwhole.recordings import Recording
 
 
 def measure(
@@ -21,6 +27,8 @@ def measure(
     missing: Literal["refuse", "drop"] = "refuse",
     whiten: Literal["none", "diagonal", "full"] = "none",
     held_out: Literal["each", "pairs", "none"] = "each",
+    split: Annotated[str | None, arg(metavar="COLUMN")] = None,
+    train: str = "train",
     ridge: Annotated[float | None, arg(metavar="PENALTY")] = None,
     bootstrap: int = 500,
     seed: int = 0,
@@ -51,6 +59,9 @@ def measure(
         whiten: Divide responses by the standard deviation of their noise (diagonal), or decorrelate
             it (full).
         held_out: Hold out every condition by itself, every two of them, or none.
+        split: Column that marks conditions to hold out instead: those of an entry are held out
+            together.
+        train: The entry of the split column that marks training trials.
         ridge: Penalty of the readouts; by default the mean variance of a neuron.
         bootstrap: Resamples for intervals.
         html: File for the page.
@@ -68,15 +79,18 @@ def measure(
     recording = read(
         responses,
         conditions,
-        components=list(components) or None,
+        components=[*components, split] if components and split else list(components) or None,
         groups=groups,
         sessions=sessions,
         missing=missing,
         trial_axis=trial_axis,
     )
+    sets: Any = held_out
+    if split is not None:
+        recording, sets = _marked(recording, split, train)
     result = measured(
         recording,
-        held_out=held_out,
+        held_out=sets,
         ridge=ridge,
         whiten=whiten,
         window=window,
@@ -93,3 +107,19 @@ def measure(
     print_inert(result.describe() + "\n")
     for option, path in chosen.items():
         print_inert(f"{option.removeprefix('--').upper()}: {path}\n")
+
+
+def _marked(recording: Recording, split: str, train: str) -> tuple[Recording, np.ndarray]:
+    """Return the recording without its split, and a mask of trials for each held-out set."""
+    import numpy as np
+
+    rest, entries = recording.split_off(split)
+    marks = np.array([str(entry) for entry in entries])
+    sets = [name for name in dict.fromkeys(marks) if name != train]
+    require(
+        bool(sets) and train in marks,
+        "a split has training trials and others",
+        f"the entries {', '.join(map(repr, dict.fromkeys(marks.tolist())))}",
+        "name that of training by --train",
+    )
+    return rest, np.array([marks == name for name in sets])

@@ -18,6 +18,7 @@ from partwhole.features.subsets import over_subsets
 from partwhole.measures._samples import Whiten
 from partwhole.measures.graded_similarity import GradedSimilarity, graded_similarity
 from partwhole.measures.readouts import HeldOutReadouts, held_out_readouts
+from partwhole.measures.readouts.sets import Sets
 from partwhole.measures.recorded_dimensions import RecordedDimensions, recorded_dimensions
 from partwhole.measures.salience import Salience, salience
 from partwhole.recordings import Recording
@@ -176,7 +177,7 @@ class Measurement:
 def measure(
     recording: Recording,
     *,
-    held_out: Literal["each", "pairs", "none"] = "each",
+    held_out: Sets | Literal["none"] = "each",
     ridge: NonNegative | None = None,
     whiten: Whiten = "none",
     window: tuple[Real, Real] | None = None,
@@ -191,8 +192,9 @@ def measure(
     ----------
     recording : Recording
         From `partwhole.recordings.from_trials` or `partwhole.recordings.read`.
-    held_out : {"each", "pairs", "none"}, keyword-only, default "each"
-        Hold out every condition by itself, every two of them together, or none.
+    held_out : {"each", "pairs", "none"} or bool array, keyword-only, default "each"
+        Hold out every condition by itself, every two of them together, or none; or the conditions
+        whose trials are marked, shape (n,), or (F, n) for several sets.
     ridge : float, keyword-only, default None
         Penalty of the readouts on squared weights, in squared units of responses; None is the mean
         variance of a neuron.
@@ -216,7 +218,8 @@ def measure(
     Raises
     ------
     InputError
-        If no condition has two trials, and for windows without a time.
+        If no condition has two trials, for windows without a time, and for masks that
+        `measures.held_out_readouts` refuses.
 
     Notes
     -----
@@ -244,7 +247,7 @@ def measure(
     dimensions, gradings, reasons = _geometry(static, seed)
     notes += [note for note in reasons if note not in notes]
     readouts = None
-    if held_out != "none":
+    if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.
         known = of_neurons if whiten == "none" else salience(static)
         readouts, reason = _readouts(static, known, held_out, ridge, seed, progress)
@@ -286,7 +289,7 @@ def _geometry(
 def _readouts(
     recording: Recording,
     saliences: Salience,
-    held_out: Literal["each", "pairs"],
+    held_out: Sets,
     ridge: Real | None,
     seed: Seed,
     progress: bool,
@@ -300,7 +303,7 @@ def _readouts(
         reason = f"{n_conditions:,} conditions, more than {MOST_CONDITIONS:,}"
     elif size > LARGEST:
         reason = f"{n:,} trials of {p:,} neurons are too many for it"
-    elif n_conditions < 3 + (held_out == "pairs"):
+    elif n_conditions < 3 + (isinstance(held_out, str) and held_out == "pairs"):
         reason = f"there are {n_conditions} conditions"
     if reason:
         return None, [f"readouts of held-out conditions are left out: {reason}"]

@@ -19,6 +19,7 @@ from partwhole.measurement.verdicts import (
     interval_in_words,
     readout_in_words,
     set_in_words,
+    sets_in_words,
     structure_in_words,
     trials_in_words,
     verdict_of,
@@ -175,12 +176,15 @@ def _held_out(measurement: Measurement) -> Html | None:
     for name in readouts.labels:
         headings += [f"{printable(name, 24)}: predicted", "measured", "verdict"]
     counts = np.bincount(recording.condition_of_trial)
-    pairs = bool(readouts.held_out.sum(axis=1).max() > 1)
+    sizes, sets = readouts.held_out.sum(axis=1), sets_in_words(readouts)
     rows = []
     for row, condition in enumerate(readouts.condition.tolist()):
         label = printable(recording.label(condition), 60)
-        if pairs:
-            others = readouts.held_out[readouts.set_of_row[row]].copy()
+        number_of_set = int(readouts.set_of_row[row])
+        if len(sizes) > 1 and sizes.max() > 2:
+            label = join(label, tag("small", f"set {number_of_set}"))
+        elif sizes[number_of_set] == 2:
+            others = readouts.held_out[number_of_set].copy()
             others[condition] = False
             together = printable(recording.label(int(np.argmax(others))), 60)
             label = join(label, tag("small", f"with {together}"))
@@ -214,8 +218,8 @@ def _held_out(measurement: Measurement) -> Html | None:
     return join(
         tag(
             "p",
-            f"For every {'two conditions' if pairs else 'condition'}, a ridge readout of each "
-            "component's value is trained on all others. The prediction needs no readout: it "
+            f"With {sets} held out, a ridge readout of each component's value is trained on all "
+            "others. The prediction needs no readout: it "
             "follows from condition means and the covariance of noise. The verdict is on the mean "
             "answer to as many trials as there are: right or wrong with a probability of at least "
             "97.5 %, or too few trials to say.",

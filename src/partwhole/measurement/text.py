@@ -14,6 +14,7 @@ from partwhole.measurement.verdicts import (
     interval_in_words,
     readout_in_words,
     set_in_words,
+    sets_in_words,
     structure_in_words,
     trials_in_words,
 )
@@ -39,7 +40,7 @@ def text(measurement: Measurement) -> str:
         lines += _folded(f"{dimensions_in_words(measurement.dimensions)}.")
     readouts = measurement.held_out
     if readouts is not None:
-        sets = "two conditions" if readouts.held_out.sum(axis=1).max() > 1 else "a condition"
+        sets = sets_in_words(readouts)
         lines += ["", f"Linear readouts of {sets} held out, trained on all others:"]
         for label in range(len(readouts.labels)):
             lines += _folded(f"  {readout_in_words(readouts, label)}")

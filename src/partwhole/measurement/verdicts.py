@@ -106,6 +106,16 @@ def dimensions_in_words(dimensions: RecordedDimensions) -> str:
     )
 
 
+def sets_in_words(readouts: HeldOutReadouts) -> str:
+    """Return how many conditions are held out together."""
+    sizes = readouts.held_out.sum(axis=1)
+    if sizes.max() == 1:
+        return "a condition"
+    if len(sizes) == 1:
+        return f"{sizes[0]} conditions"
+    return "two conditions" if sizes.min() == sizes.max() == 2 else "a set of conditions"
+
+
 def readout_in_words(readouts: HeldOutReadouts, label: int) -> str:
     """Return how well a component is read out at held-out conditions, in a sentence."""
     name = readouts.labels[label]

@@ -153,6 +153,40 @@ class Recording:
         index = self.conditions[condition]
         return ", ".join(str(values[i]) for values, i in zip(self.values, index, strict=True))
 
+    @door
+    def split_off(self, name: str) -> tuple[Recording, tuple[Hashable, ...]]:
+        """Return the recording without a component, and the value of that component in each trial.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Recording
+        tuple, length n
+
+        Raises
+        ------
+        InputError
+            For a name that no component has, and for the only one.
+        """
+        require(
+            name in self.names and self.n_components > 1,
+            "one of several components is split off",
+            f"{name!r} of {', '.join(map(repr, self.names))}",
+            "name another",
+        )
+        c = self.names.index(name)
+        values = tuple(self.values[c][index] for index in self.components[:, c])
+        rest = replace(
+            self,
+            components=np.delete(self.components, c, axis=1),
+            names=(*self.names[:c], *self.names[c + 1 :]),
+            values=(*self.values[:c], *self.values[c + 1 :]),
+        )
+        return rest, values
+
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Return neurons by the trials in which they were recorded; one block if all were."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -21,13 +20,13 @@ from partwhole.measures.readouts.labels import credit, label_columns, right_shar
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapMeans
 from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, penalty_of
+from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.salience import Salience
 from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_SETS = 20_000
 # The columns of each component, and its value at each condition.
 Labelled = list[tuple[slice, Int[np.ndarray, " T"]]]
 
@@ -179,7 +178,7 @@ def held_out_readouts(
     recording: Recording,
     targets: Float[np.ndarray, " n"] | Float[np.ndarray, "n k"] | None = None,
     *,
-    held_out: Literal["each", "pairs"] = "each",
+    held_out: Sets = "each",
     ridge: NonNegative | None = None,
     saliences: Salience | None = None,
     seed: Seed = 0,
@@ -197,8 +196,9 @@ def held_out_readouts(
     targets : float array, shape (n,) or (n, k), default None
         Of a recording whose neurons were recorded together, numbers to answer with, the same for
         all trials of a condition; None for the value of each component.
-    held_out : {"each", "pairs"}, keyword-only, default "each"
-        Hold out every condition by itself, or every two of them together.
+    held_out : {"each", "pairs"} or bool array, keyword-only, default "each"
+        Hold out every condition by itself, or every two of them together; or the conditions whose
+        trials are marked, shape (n,), or (F, n) for several sets.
     ridge : float, keyword-only, default None
         The penalty on squared weights, as in `predict_readout`, in squared units of responses. None
         is the mean variance of a neuron, as of a penalty of 1 on standardized responses.
@@ -217,7 +217,8 @@ def held_out_readouts(
     ------
     InputError
         If no condition is repeated, for fewer than three conditions, for targets that differ within
-        a condition, and for more than 20,000 sets.
+        a condition, for masks that mark a part of a condition, none, or leave fewer than two,
+        and for more than 20,000 sets.
 
     Notes
     -----
@@ -256,7 +257,7 @@ def held_out_readouts(
     by_condition, outputs, labelled = _targets(whole, targets)
     means, noise = means_and_noise(whole.responses, index)
     penalty = penalty_of(ridge, whole.responses)
-    sets = _sets(len(conditions), held_out)
+    sets = sets_of(held_out, recording, conditions)
     trials = np.bincount(index)
     described: list[Means] = [MeasuredMeans.of(means, noise, trials, conditions)]
     if saliences is not None:
@@ -374,23 +375,6 @@ def _targets(
     )
     names = ("answer",) if y.shape[1] == 1 else tuple(f"answer {j}" for j in range(y.shape[1]))
     return y[first], names, []
-
-
-def _sets(n_conditions: int, held_out: Literal["each", "pairs"]) -> Bool[np.ndarray, "F T"]:
-    """Return the conditions of each set that is held out."""
-    if held_out == "each":
-        return np.eye(n_conditions, dtype=bool)
-    count = n_conditions * (n_conditions - 1) // 2
-    require(
-        count <= MOST_SETS and n_conditions > 3,
-        f"pairs are held out of 4 conditions or more, at most {MOST_SETS:,} pairs",
-        f"{count:,} pairs of {n_conditions} conditions",
-        'pass held_out="each"',
-    )
-    pairs = np.array(list(combinations(range(n_conditions), 2)))
-    sets = np.zeros((count, n_conditions), dtype=bool)
-    np.put_along_axis(sets, pairs, True, axis=1)
-    return sets
 
 
 def _determined(
