@@ -2,6 +2,9 @@
 
 These are the measures most often used. The others are in the modules of their subject:
 
+abstraction
+    Of a `Recording`: `parallelism` of a component's coding vectors, `ccgp` (how well decoders
+    generalize to conditions that they never saw), `shattering_dimensionality`.
 additivity, slope, contrasts
     `conjunction_coefficients`, `item_values`.
 agreement
@@ -34,6 +37,7 @@ concepts
 Their results are classes of the same modules.
 """
 
+from partwhole.measures.abstraction import ccgp, parallelism, shattering_dimensionality
 from partwhole.measures.accuracy import accuracy
 from partwhole.measures.additivity import additivity
 from partwhole.measures.agreement import decision_agreement
@@ -53,15 +57,18 @@ __all__ = [
     "additivity",
     "alignment",
     "capability",
+    "ccgp",
     "concept_path",
     "contrasts",
     "decision_agreement",
     "extrema",
     "held_out_readouts",
     "learning_times",
+    "parallelism",
     "predict_readout",
     "salience",
     "shared_dimensions",
+    "shattering_dimensionality",
     "slope",
     "swing",
 ]

@@ -32,13 +32,8 @@ def value_contrasts(
 
     Pairs of values are numbered in the order of `itertools.combinations`.
     """
-    context = np.delete(conditions, place, axis=1)
-    of_condition = np.unique(context, axis=0, return_inverse=True)[1].ravel()
-    n_contexts, n_values = int(of_condition.max()) + 1, len(codes)
-    at = np.full((n_contexts, n_values), -1)
-    for i, code in enumerate(codes):
-        rows = np.flatnonzero(conditions[:, place] == code)
-        at[of_condition[rows], i] = rows
+    at = _by_context(conditions, place, codes)
+    n_contexts, n_values = at.shape
     first, second = np.triu_indices(n_values, 1)
     if others == "averaged":
         lack = int(np.sum(at < 0))
@@ -53,19 +48,42 @@ def value_contrasts(
              at.ravel())), shape=(n_values, len(conditions)),
         )  # fmt: skip
         return sparse.csr_matrix(mean[first] - mean[second]), np.arange(len(first))
-    both = (at[:, first] >= 0) & (at[:, second] >= 0)
-    contexts, pair = np.nonzero(both)
+    contrasts, pair = coding_contrasts(conditions, place, codes)
     require(
         len(pair) > 0,
         "distances of values need conditions that differ in this component alone",
         "none that are repeated",
         "add conditions with equal values of the others",
     )
+    return contrasts, pair
+
+
+def coding_contrasts(
+    conditions: Int[np.ndarray, "T C"], place: int, codes: Sequence[int]
+) -> tuple[sparse.csr_matrix, Int[np.ndarray, " k"]]:
+    """Return differences of conditions that differ in one component alone, and the pair of each."""
+    at = _by_context(conditions, place, codes)
+    first, second = np.triu_indices(len(codes), 1)
+    both = (at[:, first] >= 0) & (at[:, second] >= 0)
+    contexts, pair = np.nonzero(both)
     columns = np.stack([at[contexts, first[pair]], at[contexts, second[pair]]], axis=1)
     signs = np.tile([1.0, -1.0], len(pair))
     rows = np.repeat(np.arange(len(pair)), 2)
     shape = (len(pair), len(conditions))
     return sparse.csr_matrix((signs, (rows, columns.ravel())), shape=shape), pair
+
+
+def _by_context(
+    conditions: Int[np.ndarray, "T C"], place: int, codes: Sequence[int]
+) -> Int[np.ndarray, "contexts V"]:
+    """Return the condition of each value in each context of the others, -1 where there is none."""
+    context = np.delete(conditions, place, axis=1)
+    of_condition = np.unique(context, axis=0, return_inverse=True)[1].ravel()
+    at = np.full((int(of_condition.max()) + 1, len(codes)), -1)
+    for i, code in enumerate(codes):
+        rows = np.flatnonzero(conditions[:, place] == code)
+        at[of_condition[rows], i] = rows
+    return at
 
 
 @dataclass(frozen=True, eq=False)

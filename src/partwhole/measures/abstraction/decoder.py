@@ -1,0 +1,204 @@
+r"""Linear decoders of two labels from noisy trials, for many labellings and positions at once.
+
+Trials are a position and a deviation, :math:`x_i = M_{t(i)} + r_i`. With n training trials of T
+conditions the decoder minimises
+
+.. math:: \sum_t \omega_t\, (y_t - w \cdot M_t - b)^2 + w' A w, \qquad
+          A = \rho I + \frac{1}{n} \sum_i r_i r_i',
+
+where both sides of the labels have half of the weight, in equal shares. With as many conditions on
+both sides and as many trials of each this is ridge regression on the labels, of penalty
+:math:`n \rho`; else conditions count the same, however many trials they have. With
+:math:`K = M A^{-1} M'`,
+
+.. math:: w = A^{-1} M' c, \qquad
+          [I + (\mathrm{diag}\, \omega - \omega \omega') K]\, c = \omega \circ y,
+
+so that one A serves all labellings, and all positions to which the clouds of trials are moved
+(derived here).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import cholesky, solve_triangular
+
+from partwhole.measures._rows import averaging, coordinates
+from partwhole.measures.abstraction.nulls import random_positions
+from partwhole.recordings import Recording
+
+# Share of the variance of responses that stands in for noise where none was measured.
+LEAST_NOISE = 1e-6
+# Entries of arrays over repetitions, of which a part is worked on at a time.
+MOST_ENTRIES = 5_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Clouds:
+    """Trials around the positions of their conditions, for several positions of every condition.
+
+    Parameters
+    ----------
+    deviations : float array, shape (n, q)
+        Of trials from their condition's mean.
+    index : int array, shape (n,)
+        Condition of each trial.
+    positions : float array, shape (R, T, q)
+    ridge : float
+        The penalty, in squared units of responses.
+    """
+
+    deviations: Float[np.ndarray, "n q"]
+    index: Int[np.ndarray, " n"]
+    positions: Float[np.ndarray, "R T q"]
+    ridge: float
+
+    @property
+    def counts(self) -> Int[np.ndarray, " T"]:
+        """Return the trials of each condition."""
+        return np.bincount(self.index)
+
+    def hits(
+        self,
+        train: Int[np.ndarray, " a"],
+        test: Int[np.ndarray, " b"],
+        labels: Int[np.ndarray, "L T"],
+    ) -> Float[np.ndarray, "R L T"]:
+        """Return the number of correct answers to test trials, by condition.
+
+        Conditions without training trials have no part in training, whatever their label.
+        """
+        trained, of_train = np.unique(self.index[train], return_inverse=True)
+        offset = np.zeros(self.positions.shape[1:])
+        offset[trained] = condition_means(self.deviations[train], of_train)
+        noise = self.deviations[train] - offset[self.index[train]]
+        covariance = noise.T @ noise / len(train)
+        covariance[np.diag_indices_from(covariance)] += self.ridge
+        root = np.asfortranarray(cholesky(covariance, lower=True))
+
+        def whitened(rows: Float[np.ndarray, "m q"]) -> Float[np.ndarray, "q m"]:
+            return solve_triangular(root, rows.T, lower=True, check_finite=False)
+
+        tested, of_test = np.unique(self.index[test], return_inverse=True)
+        n_places, _, q = self.positions.shape
+        means = whitened((self.positions[:, trained] + offset[trained]).reshape(-1, q))
+        places = whitened(self.positions[:, tested].reshape(-1, q)).T.reshape(n_places, -1, q)
+        trials = whitened(self.deviations[test]).T @ means
+        # One product for all places, which the others are too small for.
+        trials = trials.reshape(len(test), n_places, -1).swapaxes(0, 1)
+        means = means.T.reshape(n_places, -1, q)
+        dual, bias = dual_weights(means @ means.swapaxes(1, 2), labels[:, trained])
+        at_place = places @ means.swapaxes(1, 2) @ dual + bias
+        answers = trials @ dual
+        answers += at_place[:, of_test]
+        return hits_by_condition(answers, self.index[test], labels)
+
+
+def clouds_of(
+    recording: Recording, ridge: float, repetitions: int, rng: np.random.Generator
+) -> Iterator[Clouds]:
+    """Return trials at the measured positions of their conditions and at random ones, in parts.
+
+    Parameters
+    ----------
+    recording : Recording
+        In which every trial has all neurons.
+    ridge : float
+        In units of the variance within conditions, mean over neurons.
+    repetitions : int
+        Of random positions, after the measured ones.
+    rng : numpy.random.Generator
+    """
+    data, index = scaled_responses(recording), recording.condition_of_trial
+    n_neurons = data.shape[1]
+    rows = coordinates(data)
+    penalty = ridge * noise_variance(rows, index, n_neurons)
+    centred = condition_means(rows, index)
+    deviations = rows - centred[index]
+    centred -= centred.mean(axis=0)
+    # Independent directions bring conditions nearer to one another than those about their mean.
+    nearer = (len(centred) - 1.0) / len(centred)
+    distances = np.linalg.norm(centred, axis=1) / np.sqrt(nearer)
+    step = max(1, MOST_ENTRIES // (len(centred) * max(rows.shape)))
+    for first in range(0, repetitions + 1, step):
+        count = min(step, repetitions + 1 - first)
+        places = random_positions(distances, n_neurons, rows.shape[1], count, rng)
+        pad = ((0, 0), (0, places.shape[2] - rows.shape[1]))
+        if first == 0:
+            places[0] = np.pad(centred, pad)
+        yield Clouds(np.pad(deviations, pad), index, places, penalty)
+
+
+def dual_weights(
+    kernel: Float[np.ndarray, "R T T"], labels: Int[np.ndarray, "L T"]
+) -> tuple[Float[np.ndarray, "R T L"], Float[np.ndarray, "R 1 L"]]:
+    """Return the dual weights c and the intercept b of every labelling, 0 for left out."""
+    weights = np.zeros(labels.shape)
+    for side in (-1, 1):
+        chosen = labels == side
+        weights += 0.5 * chosen / chosen.sum(axis=1, keepdims=True)
+    shared, group = np.unique(weights, axis=0, return_inverse=True)
+    dual = np.empty((len(kernel), labels.shape[1], len(labels)))
+    for i, omega in enumerate(shared):
+        chosen = group.ravel() == i
+        centred = np.diag(omega) - np.outer(omega, omega)
+        target = (omega * labels[chosen]).T
+        dual[..., chosen] = np.linalg.solve(np.eye(len(omega)) + centred @ kernel, target)
+    # Both sides weigh the same, so that the mean label is 0.
+    return dual, -np.sum(weights.T * (kernel @ dual), axis=1, keepdims=True)
+
+
+def hits_by_condition(
+    answers: Float[np.ndarray, "R n L"],
+    index: Int[np.ndarray, " n"],
+    labels: Int[np.ndarray, "L T"],
+) -> Float[np.ndarray, "R L T"]:
+    """Return the number of correct answers by condition; an answer of 0 is half correct."""
+    signs = np.sign(answers, out=answers)
+    n_conditions = labels.shape[1]
+    sums = np.zeros((len(answers), n_conditions, len(labels)))
+    for condition in np.unique(index):
+        sums[:, condition] = signs[:, index == condition].sum(axis=1)
+    counts = np.bincount(index, minlength=n_conditions)
+    return 0.5 * (counts + labels * sums.swapaxes(1, 2))
+
+
+def condition_means(
+    data: Float[np.ndarray, "n q"], index: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "T q"]:
+    """Return the mean of each condition's trials."""
+    return averaging(index, np.bincount(index)) @ data
+
+
+def noise_variance(
+    data: Float[np.ndarray, "n q"], index: Int[np.ndarray, " n"], n_neurons: int
+) -> float:
+    """Return the variance of trials within conditions, mean over neurons; never 0.
+
+    `data` may be coordinates that span the responses of `n_neurons`.
+    """
+    total = float(np.sum((data - data.mean(axis=0)) ** 2))
+    within = float(np.sum((data - condition_means(data, index)[index]) ** 2))
+    degrees = max(len(data) - int(index.max()) - 1, 1)
+    return max(within / degrees, LEAST_NOISE * total / len(data)) / n_neurons
+
+
+def scaled_responses(recording: Recording) -> Float[np.ndarray, "n p"]:
+    """Return responses of varying neurons about their mean, in units of the most variable."""
+    data = recording.responses - recording.responses.mean(axis=0)
+    spread = np.std(data, axis=0)
+    return data[:, spread > 0.0] / spread.max()
+
+
+def whole_vectors(recording: Recording, seed: int) -> Recording:
+    """Return a recording with the response of every neuron in every trial, and a note about it."""
+    averaged = recording.averaged()
+    whole = averaged.pseudo_trials(seed)
+    if whole is averaged:
+        return whole
+    lost = "trials combine neurons of several sessions, without correlations of their noise"
+    return replace(whole, notes=(*whole.notes, lost))

@@ -1,0 +1,259 @@
+"""CCGP against decoders by least squares, closed forms and codes at random."""
+
+from __future__ import annotations
+
+import numpy as np
+import plain_decoders as plain
+import pytest
+from noisy_recordings import grid, population, record, recording_of
+from scipy.stats import binom, norm, ortho_group
+
+from partwhole._checks import InputError
+from partwhole.measures import ccgp
+from partwhole.measures.abstraction.decoder import clouds_of
+from partwhole.measures.abstraction.dichotomies import (
+    balanced_labels,
+    component_dichotomies,
+    held_out_sets,
+)
+from partwhole.measures.abstraction.splits import splits_of, transfer
+from partwhole.recordings import from_trials
+
+
+def scale(recording):
+    return np.std(recording.responses, axis=0).max()
+
+
+@pytest.mark.parametrize("ridge", [0.3, 2.0])
+@pytest.mark.parametrize(
+    ("n_values", "neurons", "counts"),
+    [((2, 2, 2), 5, 4), ((2, 3), 4, [3, 5, 2, 6, 4, 3]), ((2, 2), 40, 5), ((5,), 4, 3)],
+)
+def test_scores_of_all_dichotomies_are_those_of_least_squares(n_values, neurons, counts, ridge):
+    rng = np.random.default_rng(0)
+    rows = grid(*n_values)
+    recording = record(rng, rows, rng.normal(size=(len(rows), neurons)), counts, 1.5)
+    measured = ccgp(recording, ridge=ridge, repetitions=0)
+    x, index = recording.responses, recording.condition_of_trial
+    rho = plain.penalty(x, index, ridge)
+    for labels, score, count in zip(
+        measured.labels, measured.score, measured.n_splits, strict=True
+    ):
+        expected, n_splits = plain.generalization(x, index, labels, rho)
+        # Shares of a few trials: equal but for rounding, if no answer is 0 to it.
+        assert score == pytest.approx(expected, abs=1e-12)
+        assert count == n_splits
+    balanced = np.all(measured.labels != 0, axis=1)
+    sides = [plain.sides_of(labels) for labels in measured.labels[balanced]]
+    assert len(set(sides)) == len(sides)
+    halves = plain.halves(len(rows))
+    assert halves == set(sides) & halves
+    assert all(measured.component[balanced][sides.index(pair)] >= 0 for pair in {*sides} - halves)
+    assert measured.n_dichotomies == len(halves)
+    for c in range(len(n_values)):
+        for labels in measured.labels[measured.component == c]:
+            low, high = (recording.conditions[labels == side, c] for side in (-1, 1))
+            assert len(set(low)) == len(set(high)) == 1
+            left_out = recording.conditions[labels == 0, c]
+            assert not {*low, *high} & {*left_out}
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_several_conditions_are_held_out_together(size):
+    rng = np.random.default_rng(1)
+    recording = record(rng, grid(2, 4), rng.normal(size=(8, 6)), 3)
+    measured = ccgp(recording, dichotomies="components", held_out=size, repetitions=0)
+    x, index = recording.responses, recording.condition_of_trial
+    # Pairs of values of b have two conditions on each side.
+    assert measured.component.tolist() == [0]
+    assert measured.notes == ("6 dichotomies left out, with too few conditions to hold some out",)
+    rho = plain.penalty(x, index)
+    expected = plain.generalization(x, index, measured.labels[0], rho, size)
+    assert (measured.score[0], measured.n_splits[0]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_equal_numbers_of_trials_make_it_ridge_regression_on_labels():
+    rng = np.random.default_rng(2)
+    recording = record(rng, grid(2, 2), rng.normal(size=(4, 6)), 10)
+    x, index = recording.responses, recording.condition_of_trial
+    labels, rho = np.array([-1, -1, 1, 1]), plain.penalty(x, index)
+    train = np.isin(index, [0, 2])
+    weights, intercept = plain.decoder(x[train], index[train], labels, rho)
+    centre = x[train].mean(axis=0)
+    moment = (x[train] - centre).T @ (x[train] - centre) / 20 + rho * np.eye(6)
+    expected = np.linalg.solve(moment, (x[train] - centre).T @ labels[index[train]] / 20)
+    np.testing.assert_allclose(weights, expected, rtol=1e-9)
+    assert intercept == pytest.approx(-centre @ expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("neurons", [5, 60])
+def test_random_positions_have_the_scores_of_trials_moved_there(neurons):
+    rng = np.random.default_rng(3)
+    recording = record(rng, grid(2, 3), rng.normal(size=(6, neurons)), [3, 4, 3, 5, 3, 4])
+    listed = component_dichotomies(recording)
+    splits, n_splits = splits_of(listed, 1, 64, 0)
+    (clouds,) = clouds_of(recording, 1.0, 3, np.random.default_rng(4))
+    scores = transfer(clouds, listed.labels, splits) / n_splits
+    measured = ccgp(recording, dichotomies="components", repetitions=0)
+    np.testing.assert_allclose(scores[0], measured.score, atol=1e-12)
+    for places, row in zip(clouds.positions, scores, strict=True):
+        moved = places[clouds.index] + clouds.deviations
+        expected = [
+            plain.generalization(moved, clouds.index, labels, clouds.ridge)[0]
+            for labels in listed.labels
+        ]
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+    x, index = recording.responses, recording.condition_of_trial
+    means = np.array([x[index == t].mean(axis=0) for t in range(6)]) / scale(recording)
+    apart = [np.sum((a - b) ** 2) for a in means for b in means]
+    drawn = [
+        np.mean([np.sum((a - b) ** 2) for a in places for b in places])
+        for kind in range(40)
+        for places in next(
+            iter(clouds_of(recording, 1.0, 3, np.random.default_rng(kind)))
+        ).positions[1:]
+    ]  # fmt: skip
+    # Random directions keep the mean squared distance of conditions.
+    error = np.std(drawn) / np.sqrt(len(drawn))
+    assert abs(np.mean(drawn) - np.mean(apart)) < 4.0 * error
+
+
+def test_sums_generalize_and_exclusive_or_turns_around():
+    rng = np.random.default_rng(5)
+    rows = grid(2, 2)
+    codes = np.linalg.qr(rng.normal(size=(20, 2)))[0].T
+    means = np.outer(rows[:, 0], 2.0 * codes[0]) + np.outer(rows[:, 1], codes[1])
+    measured = ccgp(record(rng, rows, means, 6, noise=0.001), repetitions=19)
+    # Of four ways to hold out, two train on conditions that differ in both components: there the
+    # longer coding vector decides. In exclusive or, what is alike in training differs in test.
+    assert measured.score.tolist() == [1.0, 0.5, 0.0]
+    assert measured.by_component == {"a": 1.0, "b": 0.5}
+    assert measured.component.tolist() == [0, 1, -1]
+    assert measured.texts[:2] == ("0 / 1", "0 / 1")
+    assert measured.texts[2] in ("0, 1; 1, 0", "0, 0; 1, 1")
+    assert measured.p[2] == 1.0
+    # With four values of the second component, the first decides everywhere.
+    rows = grid(2, 4)
+    means = np.outer(rows[:, 0], 2.0 * codes[0]) + 0.5 * rng.normal(size=(4, 20))[rows[:, 1]]
+    abstract = ccgp(record(rng, rows, means, 6, noise=0.001), repetitions=19)
+    assert abstract.by_component["a"] == 1.0
+    assert abstract.p_by_component["a"] == 0.05
+
+
+def test_accuracy_of_known_means_in_closed_form():
+    """With isotropic noise the weights lie along the coding vector of the training conditions."""
+    rng = np.random.default_rng(6)
+    n, angle = 2000, np.pi / 3
+    rows, means = grid(2, 2), np.zeros((4, 3))
+    means[2, :2] = means[0, :2] + (1.5, 0.0)
+    means[1] += (0.0, 0.0, 2.0)
+    means[3] = means[1] + (1.5 * np.cos(angle), 1.5 * np.sin(angle), 0.0)
+    measured = ccgp(record(rng, rows, means, n), dichotomies="components", repetitions=0)
+    expected = []
+    ways = [((0, 2), (1, 3)), ((1, 3), (0, 2)), ((0, 3), (1, 2)), ((1, 2), (0, 3))]
+    for train, test in ways:
+        weights = means[train[1]] - means[train[0]]
+        midpoint = 0.5 * (means[train[0]] + means[train[1]])
+        for side, t in zip((-1, 1), test, strict=True):
+            along = side * (means[t] - midpoint) @ weights / np.linalg.norm(weights)
+            expected.append(norm.cdf(along))
+    # Of 16,000 answers, and weights that scatter by 1 / sqrt(2000) about the means' difference.
+    assert measured.by_component["a"] == pytest.approx(np.mean(expected), abs=0.02)
+
+
+def test_invariances():
+    rng = np.random.default_rng(7)
+    recording = record(rng, *population(rng, (2, 3), neurons=8), 4)
+    x = recording.responses
+    measured = ccgp(recording, repetitions=5)
+    turn = ortho_group.rvs(8, random_state=0)
+    order = rng.permutation(len(x))
+    again = [
+        recording_of(x + 100.0, recording.components),
+        recording_of(-1e-30 * x, recording.components),
+        recording_of(np.hstack([x @ turn, np.full((24, 30), 2.0)]), recording.components),
+        recording_of(x[order], recording.components[order]),
+        recording_of(x[..., None] + [-1.0, 1.0], recording.components),
+    ]
+    for changed in again:
+        # Shares of trials, which rounding changes only where an answer is 0 to it.
+        np.testing.assert_allclose(ccgp(changed, repetitions=0).score, measured.score, atol=1e-12)
+    first = ccgp(recording, repetitions=5)
+    np.testing.assert_array_equal(first.null, measured.null)
+    assert first.null.shape == (5, len(first.score))
+
+
+def test_codes_at_random_have_uniform_p_values():
+    rng = np.random.default_rng(8)
+    p = []
+    for seed in range(100):
+        recording = record(rng, grid(2, 2), rng.normal(size=(4, 20)), 6)
+        measured = ccgp(recording, dichotomies="components", repetitions=39, seed=seed)
+        p.append(measured.p_by_component["a"])
+    # Ties count as higher, so that the mean is rather above one half; its standard error is .029.
+    assert 0.5 - 4 * 0.029 < np.mean(p) < 0.56 + 4 * 0.029
+    assert np.sum(np.array(p) <= 0.05) <= binom.ppf(1 - 1e-4, 100, 0.05)
+
+
+def test_one_trial_a_condition():
+    rng = np.random.default_rng(9)
+    rows = grid(2, 4)
+    means = 3.0 * rng.normal(size=(2, 30))[rows[:, 0]] + rng.normal(size=(8, 30))
+    measured = ccgp(record(rng, rows, means, 1, noise=0.0), repetitions=19)
+    assert measured.notes[-1] == "one trial of every condition: the noise of trials is unknown"
+    assert measured.by_component["a"] == 1.0
+    assert measured.p_by_component["a"] <= 0.1
+
+
+def test_drawn_dichotomies_and_splits():
+    labels = balanced_labels(16, 50, 0)
+    assert len({plain.sides_of(row) for row in labels}) == 50
+    assert np.all(labels.sum(axis=1) == 0)
+    # So many that they are drawn without a list of all.
+    many = balanced_labels(30, 40, 0)
+    assert len({plain.sides_of(row) for row in many}) == 40
+    assert np.all(many.sum(axis=1) == 0)
+    odd = balanced_labels(5, 100, 0)
+    assert len({plain.sides_of(row) for row in odd}) == 10
+    assert set(np.abs(odd.sum(axis=1))) == {1}
+    sets = held_out_sets(labels[0], 2, 20, 1)
+    assert len(set(sets)) == 20
+    assert all(labels[0, list(held)].sum() == 0 and len(set(held)) == 4 for held in sets)
+    rng = np.random.default_rng(10)
+    recording = record(rng, grid(4, 4), rng.normal(size=(16, 5)), 2)
+    measured = ccgp(recording, max_dichotomies=7, max_splits=3, repetitions=2)
+    assert measured.notes == ("7 of 6,435 balanced dichotomies drawn at random",)
+    assert measured.n_splits.tolist() == [3] * 19
+    table = measured.to_frame()
+    assert table.columns.tolist() == [
+        "dichotomy", "component", "ccgp", "splits", "null mean", "null deviation", "p",
+        "repetitions",
+    ]  # fmt: skip
+    assert table.component.tolist() == ["a"] * 6 + ["b"] * 6 + [""] * 7
+    assert table.dichotomy[0] == "0 / 1"
+    assert table.dichotomy[18].count(";") == 7
+
+
+def test_sessions_become_pseudo_trials():
+    rng = np.random.default_rng(11)
+    rows, means = population(rng, (2, 2), (1.0, 0.3, 0.0), neurons=40)
+    index = np.repeat(np.arange(4), 10)
+    responses = means[index] + 0.3 * rng.normal(size=(40, 40))
+    sessions = np.tile([0, 1], 20)
+    responses[sessions == 0, :20] = np.nan
+    responses[sessions == 1, 20:] = np.nan
+    table = {"a": rows[index, 0], "b": rows[index, 1]}
+    measured = ccgp(from_trials(responses, table, sessions=sessions), repetitions=0)
+    assert "trials combine neurons of several sessions, without correlations" in measured.notes[-1]
+    assert measured.by_component["a"] == 1.0
+    assert np.isnan(measured.p).all()
+
+
+def test_error():
+    recording = record(np.random.default_rng(12), grid(2, 2), np.eye(4), 3)
+    with pytest.raises(InputError) as refusal:
+        ccgp(recording, held_out=2)
+    assert str(refusal.value) == (
+        "both sides of a dichotomy have more conditions than are held out; got 4 conditions, 2 of "
+        "each side held out; hold out fewer, or add conditions"
+    )
