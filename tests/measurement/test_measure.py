@@ -15,7 +15,7 @@ import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.cli.measure import measure as measure_files
 from partwhole.measurement.verdicts import verdict_of
-from partwhole.measures import salience
+from partwhole.measures import ccgp, parallelism, salience, shattering_dimensionality
 from partwhole.measures.graded_similarity import graded_similarity
 from partwhole.measures.readouts import held_out_readouts
 from partwhole.measures.recorded_dimensions import recorded_dimensions
@@ -76,6 +76,40 @@ def test_geometry_is_that_of_its_functions():
     words = " ".join(read(PLAIN.to_html()).words)
     assert f"use {round(dimensions.value, 1):g} dimensions" in words
     assert f"use {round(dimensions.value, 1):g} dimensions" in PLAIN.describe()
+
+
+def test_abstraction_is_that_of_its_functions():
+    trials = pw.recordings.from_trials(*recording(), groups="run")
+    measured = PLAIN.abstraction
+    assert measured is not None
+    assert measured.parallelism is not None
+    np.testing.assert_array_equal(measured.parallelism.score, parallelism(trials).score)
+    general = ccgp(trials, dichotomies="components", repetitions=99, max_splits=32)
+    assert measured.generalization is not None
+    assert measured.generalization.by_component == general.by_component
+    assert measured.shattering is not None
+    shattered = shattering_dimensionality(trials, repetitions=0, max_dichotomies=100)
+    assert measured.shattering.value == shattered.value
+    assert shattered.notes[-1] in PLAIN.notes
+    document = json.loads(PLAIN.to_json())["abstraction"]
+    assert [row["score"] for row in document["parallelism"]] == measured.parallelism.score.tolist()
+    assert document["ccgp"][1]["accuracy"] == general.by_component["colour"]
+    assert document["shattering"]["accuracy"] == measured.shattering.value
+    # Means are sums of parts, so that the same direction leads from value to value everywhere.
+    low, high = measured.parallelism.interval[0]
+    assert low < 1.0 < high
+    assert f"shape: parallelism {measured.parallelism.score[0]:.2g} (" in PLAIN.describe()
+    assert "The same in all contexts?" in PLAIN.to_html()
+
+
+def test_decoders_that_would_take_minutes_are_left_out(monkeypatch):
+    monkeypatch.setattr("partwhole.measurement.abstraction.LARGEST", 1e4)
+    result = pw.measure(trials_of(), bootstrap=20)
+    assert result.abstraction is not None
+    assert result.abstraction.generalization is None
+    assert any("as they would take minutes" in note for note in result.notes)
+    assert json.loads(result.to_json())["abstraction"]["ccgp"] is None
+    assert "share of right trials of unseen conditions" not in result.to_html()
 
 
 def test_values_along_a_line_are_said_to_be():

@@ -72,14 +72,18 @@ def trial_grid(
     )
 
 
-def saliences(
+def dots(
     names: Sequence[str],
     values: Float[np.ndarray, " s"],
     narrow: Float[np.ndarray, "s 2"],
     broad: Float[np.ndarray, "s 2"],
+    *,
+    title: str,
+    caption: str,
+    width: int = 620,
 ) -> Html:
-    """Return saliences with two intervals, a row for each set of components."""
-    width, row = 620, 34
+    """Return numbers with two intervals, a row for each name; intervals of NaN are left out."""
+    row = 34
     left = 20 + 7.4 * max(len(name) for name in names)
     low, high = interval(values, narrow, broad, zero=True)
     x = Axis(min(low, 0.0), max(high, 1.0), left, width - 18)
@@ -103,9 +107,9 @@ def saliences(
         if np.isfinite(values[i]):
             marks.append(tag("circle", cx=x(float(values[i])), cy=y, r=5, class_="value"))
     text = "; ".join(f"{name} {number(v, 3)}" for name, v in zip(names, values, strict=True))
-    label = tag("text", "salience: share of what separates conditions", x=(left + width) / 2,
+    label = tag("text", caption, x=(left + width) / 2,
                 y=bottom + 38, text_anchor="middle", class_="name")  # fmt: skip
-    return drawing([*marks, label], title="Saliences", text=text, width=width, height=bottom + 46)
+    return drawing([*marks, label], title=title, text=text, width=width, height=bottom + 46)
 
 
 def accuracies(readouts: HeldOutReadouts) -> Html:

@@ -55,6 +55,7 @@ def to_json(measurement: Measurement) -> str:
             }
             for grading in measurement.gradings
         ],
+        "abstraction": _abstraction(measurement),
         "held_out": _held_out(measurement),
         "time_course": _time_course(measurement),
         "notes": list(measurement.notes),
@@ -71,6 +72,42 @@ def _dimensions(measurement: Measurement) -> dict[str, Any] | None:
         "interval": list(dimensions.interval),
         "uncorrected": dimensions.uncorrected,
     }
+
+
+def _abstraction(measurement: Measurement) -> dict[str, Any] | None:
+    measured = measurement.abstraction
+    if measured is None:
+        return None
+    document: dict[str, Any] = {"parallelism": None, "ccgp": None, "shattering": None}
+    if (parallel := measured.parallelism) is not None:
+        document["parallelism"] = [
+            {
+                "component": name,
+                "score": parallel.score[c],
+                "interval": parallel.interval[c].tolist(),
+                "uncorrected": parallel.plug_in[c],
+                "p": parallel.p[c],
+            }
+            for c, name in enumerate(parallel.names)
+        ]
+    if (general := measured.generalization) is not None:
+        document["ccgp"] = [
+            {
+                "component": name,
+                "accuracy": general.by_component[name],
+                "at_random_positions": general.null_by_component[:, c].mean(),
+                "p": general.p_by_component[name],
+            }
+            for c, name in enumerate(general.names)
+        ]
+    if (shattered := measured.shattering) is not None:
+        document["shattering"] = {
+            "accuracy": shattered.value,
+            "labels_permuted": shattered.chance,
+            "at_random_positions": shattered.ceiling,
+            "p": shattered.p,
+        }
+    return document
 
 
 def _held_out(measurement: Measurement) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Bounds, NonNegative, Real, Seed
 from partwhole.features.subsets import over_subsets
+from partwhole.measurement.abstraction import Abstraction, abstraction_of
 from partwhole.measures._samples import Whiten
 from partwhole.measures.graded_similarity import GradedSimilarity, graded_similarity
 from partwhole.measures.readouts import HeldOutReadouts, held_out_readouts
@@ -70,6 +71,9 @@ class Measurement:
     gradings : tuple of GradedSimilarity
         How the values of each component with three or more differ: all alike, along a line, around
         a circle, or otherwise. Without those that could not be measured.
+    abstraction : Abstraction or None
+        Whether components are encoded alike in all contexts; None where nothing of it could be
+        measured.
     held_out : HeldOutReadouts or None
         None if it was not asked for, or there are too many conditions.
     time_course : TimeCourse or None
@@ -84,6 +88,7 @@ class Measurement:
     population: Salience
     dimensions: RecordedDimensions | None
     gradings: tuple[GradedSimilarity, ...]
+    abstraction: Abstraction | None
     held_out: HeldOutReadouts | None
     time_course: TimeCourse | None
     notes: tuple[str, ...]
@@ -245,7 +250,8 @@ def measure(
     notes = [*recording.notes, *of_neurons.notes]
     notes += [note for note in population.notes if note not in notes]
     dimensions, gradings, reasons = _geometry(static, seed)
-    notes += [note for note in reasons if note not in notes]
+    abstraction, more = abstraction_of(static, seed)
+    notes += [note for note in (*reasons, *more) if note not in notes]
     readouts = None
     if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.
@@ -259,6 +265,7 @@ def measure(
         population,
         dimensions,
         gradings,
+        abstraction,
         readouts,
         _time_course(recording, whiten, bootstrap, seed, progress),
         tuple(notes),

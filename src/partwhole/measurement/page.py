@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from partwhole.audit.page.words import number, share
 from partwhole.audit.wording import printable
 from partwhole.measurement import charts
 from partwhole.measurement.verdicts import (
+    abstraction_in_words,
     dimensions_in_words,
     grading_in_words,
     headline,
@@ -41,6 +43,7 @@ def page_of(measurement: Measurement) -> str:
     sections = [
         ("saliences", "What separates conditions", _saliences(measurement)),
         ("time", "Over time", _over_time(measurement)),
+        ("abstraction", "The same in all contexts?", _abstraction(measurement)),
         ("held-out", "Conditions that are held out", _held_out(measurement)),
         ("design", "Conditions and trials", _design(measurement)),
         ("notes", "Notes", _notes(measurement)),
@@ -55,7 +58,8 @@ def page_of(measurement: Measurement) -> str:
         footer=tag(
             "p",
             f"Made by partwhole {__version__}. Saliences: Lippl and Stachenfeld (ICLR 2025), from "
-            "distances of different trials. Readouts: ridge regression; predictions are its "
+            "distances of different trials. Parallelism and decoding in unseen conditions: "
+            "Bernardi and others (Cell 2020). Readouts: ridge regression; predictions are its "
             "deterministic equivalent (Hachem, Loubaton and Najim, 2007).",
         ),
         style=Path(__file__).with_name("measure.css").read_text("utf-8"),
@@ -105,7 +109,10 @@ def _saliences(measurement: Measurement) -> Html:
         for label, value, a, b in zip(labels, values, narrow.tolist(), broad.tolist(), strict=True)
     ]
     confidence = share(of_neurons.confidence)
-    picture = charts.saliences(labels, values, narrow, broad) if len(labels) <= 31 else None
+    picture = None
+    if len(labels) <= 31:
+        axis = "salience: share of what separates conditions"
+        picture = charts.dots(labels, values, narrow, broad, title="Saliences", caption=axis)
     return join(
         tag(
             "p",
@@ -141,6 +148,60 @@ def _geometry(measurement: Measurement) -> Html:
     if measurement.dimensions is not None:
         lines.append(dimensions_in_words(measurement.dimensions))
     return tag("ul", [tag("li", _unbroken(f"{printable(line, 300)}.")) for line in lines])
+
+
+def _abstraction(measurement: Measurement) -> Html | None:
+    measured = measurement.abstraction
+    if measured is None:
+        return None
+    figures = []
+    parallel, general = measured.parallelism, measured.generalization
+    if parallel is not None:
+        figures.append(_beside_null(
+            parallel.names, parallel.score, parallel.interval, parallel.null,
+            title="Parallelism", caption="parallelism across contexts",
+        ))  # fmt: skip
+    if general is not None:
+        scores = np.array([general.by_component[name] for name in general.names])
+        none = np.full((len(scores), 2), np.nan)
+        figures.append(_beside_null(
+            general.names, scores, none, general.null_by_component,
+            title="Decoding in unseen conditions",
+            caption="share of right trials of unseen conditions",
+        ))  # fmt: skip
+    return join(
+        tag(
+            "p",
+            "A component is abstract if its values differ in the same way whatever the others "
+            "are: along parallel directions, so that a decoder of two values, trained in some "
+            "conditions, is right in others.",
+        ),
+        tag("div", figures, class_="charts") if figures else None,
+        tag("ul", [tag("li", _unbroken(f"{printable(sentence, 300)}."))
+                   for sentence in abstraction_in_words(measured)]),
+    )  # fmt: skip
+
+
+def _beside_null(
+    names: Sequence[str],
+    scores: np.ndarray,
+    intervals: np.ndarray,
+    null: np.ndarray,
+    *,
+    title: str,
+    caption: str,
+) -> Html:
+    """Return a score of each component with its interval, and what random positions have."""
+    labels = [printable(name, 24) for name in names]
+    present = np.isfinite(scores)
+    broad = np.full((len(scores), 2), np.nan)
+    broad[present] = np.quantile(null[:, present], [0.025, 0.975], axis=0).T
+    key = [("broad", "95 % of conditions at random positions")]
+    if np.isfinite(intervals).any():
+        key.insert(0, ("narrow", "interval over trials"))
+    return tag("figure", charts.keys(key),
+               charts.dots(labels, scores, intervals, broad, title=title, caption=caption,
+                           width=400))  # fmt: skip
 
 
 def _over_time(measurement: Measurement) -> Html | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partwhole.measurement.verdicts import (
+    abstraction_in_words,
     dimensions_in_words,
     grading_in_words,
     headline,
@@ -38,6 +39,10 @@ def text(measurement: Measurement) -> str:
         lines += _folded(f"  {grading_in_words(grading)}")
     if measurement.dimensions is not None:
         lines += _folded(f"{dimensions_in_words(measurement.dimensions)}.")
+    if measurement.abstraction is not None:
+        lines += ["", "Abstraction, how alike components are encoded in all contexts:"]
+        for sentence in abstraction_in_words(measurement.abstraction):
+            lines += _folded(f"  {sentence}")
     readouts = measurement.held_out
     if readouts is not None:
         sets = sets_in_words(readouts)

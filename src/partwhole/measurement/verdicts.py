@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partwhole._types import Real
 from partwhole.audit.page.words import number
+from partwhole.measurement.abstraction import Abstraction
 from partwhole.measures.graded_similarity import GradedSimilarity
 from partwhole.measures.readouts import HeldOutReadouts
 from partwhole.measures.recorded_dimensions import RecordedDimensions
@@ -104,6 +106,50 @@ def dimensions_in_words(dimensions: RecordedDimensions) -> str:
         f"Condition means use {number(round(dimensions.value, 1))} dimensions "
         f"({interval_in_words(low, high)}), noise taken out"
     )
+
+
+def abstraction_in_words(abstraction: Abstraction) -> list[str]:
+    """Return sentences on each component and on all conditions, without their full stops."""
+    parallel, general = abstraction.parallelism, abstraction.generalization
+    sentences = []
+    present = parallel if parallel is not None else general
+    for c, name in enumerate(present.names if present is not None else ()):
+        parts = []
+        if parallel is not None and np.isfinite(parallel.score[c]):
+            ends = interval_in_words(*(round(float(end), 2) for end in parallel.interval[c]))
+            parts.append(
+                f"parallelism {number(round(float(parallel.score[c]), 2))} "
+                f"({ends}; {p_in_words(parallel.p[c])})"
+            )
+        if general is not None and np.isfinite(general.by_component[name]):
+            chance = float(general.null_by_component[:, c].mean())
+            parts.append(
+                f"two of its values are decoded in {_percent(general.by_component[name])} of "
+                f"trials of unseen conditions (at random positions {_percent(chance)}; "
+                f"{p_in_words(general.p_by_component[name])})"
+            )
+        if parts:
+            sentences.append(f"{name}: {'; '.join(parts)}")
+    shattered = abstraction.shattering
+    if shattered is not None:
+        sentences.append(
+            f"Conditions divided in halves in any way are told apart in "
+            f"{_percent(shattered.value)} of trials (shattering dimensionality; labels permuted "
+            f"{_percent(shattered.chance)}, conditions at random positions "
+            f"{_percent(shattered.ceiling)})"
+        )
+    return sentences
+
+
+def p_in_words(p: Real) -> str:
+    """Return a p-value of repetitions.
+
+    Examples
+    --------
+    >>> p_in_words(0.01), p_in_words(0.4321)
+    ('p = 0.01', 'p = 0.43')
+    """
+    return f"p = {number(round(float(p), 3), 2)}"
 
 
 def sets_in_words(readouts: HeldOutReadouts) -> str:

@@ -73,9 +73,13 @@ class CrossConditionGeneralization:
     @property
     def p_by_component(self) -> dict[str, float]:
         """Return the p-values of `by_component`."""
-        null = self._by_component(self.null)
-        values = p_values(self._by_component(self.score[None])[0], null)
+        values = p_values(self._by_component(self.score[None])[0], self.null_by_component)
         return dict(zip(self.names, values.tolist(), strict=True))
+
+    @property
+    def null_by_component(self) -> Float[np.ndarray, "B C"]:
+        """Return `by_component` of conditions at random positions."""
+        return self._by_component(self.null)
 
     def _by_component(self, scores: np.ndarray) -> np.ndarray:
         chosen = self.component == np.arange(len(self.names))[:, None]
