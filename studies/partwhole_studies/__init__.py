@@ -60,6 +60,7 @@ ORDER = {
         "two_layers",
         "relu_networks",
     ),
+    "recordings": ("calibration",),
     "reuse": (
         "penalties",
         "multitask_bias",

@@ -1,0 +1,1 @@
+"""Recordings: estimates of this package from noisy trials, where the truth is known."""

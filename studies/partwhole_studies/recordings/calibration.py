@@ -1,0 +1,119 @@
+"""Calibration: saliences and readouts of recordings, against simulations with known truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from partwhole.study import Arrays, Cells, Config, layout, mean
+from partwhole_studies.recordings.drawing import drawn_calibration, errors_of, farthest
+from partwhole_studies.recordings.estimates import (
+    KINDS,
+    NEAR,
+    SETTINGS,
+    corner,
+    left_out,
+    salience_errors,
+)
+
+
+def _recordings(neurons: int, repeats: int, noise: float, most: int) -> int:
+    """Return how many recordings a bias is estimated from: more where estimates vary more."""
+    return max(1, most // neurons) * (5 if noise > 1 and repeats == 5 else 1)
+
+
+def _preset(
+    neurons: tuple, noises: tuple, seeds: tuple[int, int, int], most: int, **sizes: Any
+) -> list[Config]:
+    over_trials, left, cornered = (range(count) for count in seeds)
+    return [
+        *(
+            {"neurons": p, "repeats": m, "noise": s, "seed": seed,
+             "recordings": _recordings(p, m, s, most), **sizes}
+            for p in neurons for m in (5, 20) for s in noises for seed in over_trials
+        ),
+        *(
+            {"neurons": p, "trials": n, "noise": s, "correlated": related, "seed": seed}
+            for p in neurons for n in (60, 240) for s in noises for related in (False, True)
+            for seed in left
+        ),
+        *({"setting": name, "seed": seed} for name in SETTINGS for seed in cornered),
+    ]  # fmt: skip
+
+
+PRESETS: dict[str, list[Config]] = {
+    "quick": _preset((20, 200), (1.0,), (2, 1, 2), 20, intervals=1, bootstrap=100),
+    "laptop": _preset((20, 60, 200, 1000), (1.0, 2.0), (5, 5, 30), 60, intervals=1, bootstrap=100),
+    "paper": _preset((20, 60, 200, 1000), (1.0, 2.0), (8, 8, 200), 800, intervals=2, bootstrap=500),
+}
+
+
+def cell(config: Config) -> Arrays:
+    """Return errors of saliences and coverage of their intervals, or answers of readouts."""
+    if "setting" in config:
+        neurons, trials, related = SETTINGS[config["setting"]]
+        rng = np.random.default_rng([config["seed"], neurons, trials, related])
+        return corner(rng, neurons, trials, correlated=related)
+    neurons, noise = config["neurons"], config["noise"]
+    number = config["repeats" if "repeats" in config else "trials"]
+    related = config.get("correlated", False)
+    rng = np.random.default_rng([config["seed"], neurons, number, int(noise), related])
+    if "trials" in config:
+        return left_out(rng, neurons, number, noise, correlated=related)
+    rows = [
+        salience_errors(
+            rng, neurons, number, noise, config["bootstrap"] * (k < config["intervals"])
+        )
+        for k in range(config["recordings"])
+    ]
+    errors, covered = (np.array(part) for part in zip(*rows, strict=True))
+    covered = covered[: config["intervals"]]
+    known = np.isfinite(covered)
+    total = np.where(known, covered, 0.0).sum(axis=0)
+    share = np.divide(total, known.sum(axis=0), out=np.full(4, np.nan), where=known.any(axis=0))
+    return {"bias": errors.mean(axis=0), "coverage": share, "warned": 1.0 - known.mean(axis=0)}
+
+
+def gather(cells: Cells) -> xr.Dataset:
+    return layout(
+        cells,
+        {
+            "bias": "kind", "coverage": "interval", "warned": "interval", "left_out": "",
+            "left_out_at_mean": "", "accuracy": "", "measured_accuracy": "", "trained": "",
+            "answer": "way corner", "expected": "",
+        },
+        over=["neurons", "repeats", "trials", "noise", "correlated", "setting", "seed"],
+        coords={
+            "kind": list(KINDS), "interval": list(KINDS[:-1]), "way": ["predicted", "trained"],
+        },
+        labels={"neurons": "neurons", "left_out": "root mean square error"},
+    )  # fmt: skip
+
+
+def numbers(data: xr.Dataset) -> dict[str, Any]:
+    over = ["neurons", "repeats", "noise"]
+    errors = errors_of(data)
+    others = errors.drop_sel(setting=NEAR)
+    largest = others.mean("seed").idxmax("setting").item()
+    by_kind = data.coverage.mean([*over, "seed"])
+    return {
+        "bias": farthest(data.bias.sel(kind=list(KINDS[:-1])), 0.0, [*over, "kind"]),
+        "undeclared": farthest(data.bias.sel(kind="undeclared"), 0.0, over),
+        "coverage": farthest(data.coverage, 0.95, [*over, "interval"]),
+        **{f"over_{kind}": float(by_kind.sel(interval=kind)) for kind in ("trials", "neurons")},
+        **{
+            f"over_{m}_runs": float(data.coverage.sel(interval="runs", repeats=m).mean())
+            for m in (5, 20)
+        },
+        "error": mean(others.sel(setting=largest)),
+        "near": mean(errors.sel(setting=NEAR)),
+        "expected": float(data.expected.sel(setting=NEAR).mean()),
+        "trained": data.trained.to_numpy()[np.isfinite(data.trained.to_numpy())],
+    }
+
+
+def figure(data: xr.Dataset) -> Figure:
+    return drawn_calibration(data)

@@ -1,0 +1,146 @@
+"""Saliences and readouts that are estimated from simulated recordings, beside the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from partwhole.measures import held_out_readouts, predict_readout, salience
+from partwhole.measures.salience import Resample, Salience
+from partwhole.recordings import Recording
+from partwhole_studies.recordings.worlds import (
+    CORNER,
+    GRID,
+    SHARES,
+    SUMS,
+    World,
+    recording,
+    runs_of,
+)
+
+RIDGE = 1e-3
+OFFSET = 1.0  # deviation of what the trials of a run have in common
+KINDS = ("trials", "correlated", "runs", "neurons", "undeclared")
+# Neurons, training trials, correlated noise; of the last, neurons are nearly as many as trials.
+SETTINGS = {
+    "20, 240": (20, 240, False),
+    "60, 240": (60, 240, False),
+    "200, 60": (200, 60, False),
+    "1000, 60": (1000, 60, False),
+    "20, 240, correlated": (20, 240, True),
+    "200, 240, correlated": (200, 240, True),
+}
+NEAR = "200, 240, correlated"
+
+
+def saliences_of(result: Salience) -> Float[np.ndarray, " 3"]:
+    """Return the saliences of both parts and of their conjunction."""
+    return np.array(list(result.saliences.values()))
+
+
+def coverage(result: Salience, truth: Float[np.ndarray, " 3"]) -> float:
+    """Return the share of intervals with the truth in them; NaN for a result that warns of them."""
+    low, high = np.array(list(result.saliences_interval.values())).T
+    if np.isnan([low, high]).any() or any("interval" in note for note in result.notes):
+        return np.nan
+    return float(np.mean((low <= truth) & (truth <= high)))
+
+
+def salience_errors(
+    rng: np.random.Generator, neurons: int, repeats: int, noise: float, bootstrap: int
+) -> tuple[Float[np.ndarray, " 5"], Float[np.ndarray, " 4"]]:
+    """Return errors of the conjunction's salience, and coverage, by what is resampled.
+
+    Of parts the bias is half of the conjunction's, with the opposite sign. Results are in the order
+    of KINDS: resampled trials, trials with correlated noise, runs, neurons; errors also of runs
+    that are not declared.
+    """
+    errors, covered = [], []
+    plain, correlated = (
+        World.of(rng, neurons, noise, correlated=related) for related in (False, True)
+    )
+    truths = [
+        saliences_of(salience(world.means, GRID, self_pairs=True)) for world in (plain, correlated)
+    ]
+    responses, index = plain.trials(rng, repeats)
+    related, _ = correlated.trials(rng, repeats)
+    shifted, _ = plain.trials(rng, repeats, OFFSET)
+    runs = runs_of(index)
+    designs: tuple[tuple[Recording, np.ndarray, Resample], ...] = (
+        (recording(responses, index), truths[0], "trials"),
+        (recording(related, index), truths[1], "trials"),
+        (recording(shifted, index, runs), truths[0], "groups"),
+        (recording(responses, index), SHARES, "neurons"),
+    )
+    for measured, truth, resample in designs:
+        seed = int(rng.integers(2**31))
+        result = salience(measured, resample=resample, bootstrap=bootstrap, seed=seed)
+        errors.append(saliences_of(result)[-1] - truth[-1])
+        covered.append(coverage(result, truth) if bootstrap else np.nan)
+    undeclared = saliences_of(salience(recording(shifted, index)))
+    return np.array([*errors, undeclared[-1] - truths[0][-1]]), np.array(covered)
+
+
+def ridge_answers(
+    features: Float[np.ndarray, "n p"],
+    targets: Float[np.ndarray, " n"],
+    at: Float[np.ndarray, "m p"],
+) -> Float[np.ndarray, " m"]:
+    """Return answers of a ridge regression with a free intercept, by its normal equations."""
+    centre, level = features.mean(axis=0), targets.mean()
+    x, y = features - centre, targets - level
+    n, p = x.shape
+    if p <= n:
+        weights = np.linalg.solve(x.T @ x + RIDGE * np.eye(p), x.T @ y)
+    else:
+        weights = x.T @ np.linalg.solve(x @ x.T + RIDGE * np.eye(n), y)
+    return (at - centre) @ weights + level
+
+
+def left_out(
+    rng: np.random.Generator, neurons: int, trials: int, noise: float, *, correlated: bool
+) -> dict[str, np.ndarray]:
+    """Predict and measure answers to every condition, held out by itself."""
+    world = World.of(rng, neurons, noise, correlated=correlated)
+    responses, index = world.trials(rng, trials // (len(GRID) - 1))
+    measured = recording(responses, index)
+    sums = held_out_readouts(measured, SUMS[index], ridge=RIDGE)
+    labels = held_out_readouts(measured)
+    trained, at_mean = [], []
+    for condition in range(len(GRID)):
+        others = index != condition
+        at = np.vstack([responses[~others], world.means[condition]])
+        answers = ridge_answers(responses[others], SUMS[index[others]], at)
+        trained.append(answers[:-1].mean())
+        at_mean.append(answers[-1])
+    predicted, answered = sums.predicted[:, 0], sums.measured[:, 0]
+    return {
+        "left_out": root_mean_square(predicted - answered),
+        "left_out_at_mean": root_mean_square(predicted - at_mean),
+        "accuracy": np.asarray(labels.accuracy.mean()),
+        "measured_accuracy": np.asarray(labels.measured_accuracy.mean()),
+        "trained": np.asarray(np.max(np.abs(answered - trained))),
+    }
+
+
+def corner(
+    rng: np.random.Generator, neurons: int, trials: int, *, correlated: bool
+) -> dict[str, np.ndarray]:
+    """Predict answers at the corner, beside those of a readout of all other conditions.
+
+    Both are for true means. `expected` is the deviation between training sets that the prediction
+    comes with.
+    """
+    world = World.of(rng, neurons, 1.0, correlated=correlated)
+    responses, index = world.trials(rng, trials // int(np.sum(~CORNER)))
+    used = ~CORNER[index]
+    result = predict_readout(responses, GRID[index], SUMS[index], used, ridge=RIDGE)
+    trained = ridge_answers(responses[used], SUMS[index[used]], world.means[CORNER])
+    return {
+        "answer": np.stack([result.predicted[CORNER, 0], trained]),
+        "expected": root_mean_square(np.sqrt(result.between[CORNER, 0, 0])),
+    }
+
+
+def root_mean_square(values: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sqrt(np.mean(values**2)))
