@@ -45,7 +45,7 @@ def _preset(
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _preset((20, 200), (1.0,), (2, 1, 2), 20, intervals=1, bootstrap=100),
+    "quick": _preset((20, 200), (1.0,), (1, 1, 2), 20, intervals=1, bootstrap=50),
     "laptop": _preset((20, 60, 200, 1000), (1.0, 2.0), (5, 5, 30), 60, intervals=1, bootstrap=100),
     "paper": _preset((20, 60, 200, 1000), (1.0, 2.0), (8, 8, 200), 800, intervals=2, bootstrap=500),
 }

@@ -14,10 +14,10 @@ from partwhole.study.plots import COLOURS, QUIET, WIDTH, look
 from partwhole_studies.recordings.estimates import SETTINGS
 
 NAMES = {
-    "trials": "over trials",
-    "correlated": "over trials, correlated noise",
-    "runs": "over runs",
-    "neurons": "over neurons",
+    "trials": "resampled trials",
+    "correlated": "trials, correlated noise",
+    "runs": "runs with offsets",
+    "neurons": "neurons",
 }
 LARGEST_BIAS, COVERAGE, LARGEST_ERROR = 0.01, (0.93, 0.97), 0.2
 GOAL = "#e8e8e8"
@@ -76,7 +76,7 @@ def _draw_answers(ax: Axes, name: str, data: xr.Dataset) -> None:
     neurons, trials, related = SETTINGS[name]
     title = f"{neurons} neurons, {trials} trials{', correlated' * related}"
     ax.set_title(title.replace("trials, ", "trials,\n"), fontsize=8.5)
-    ax.set(xlim=(-1.4, 3.6), ylim=(-1.4, 3.6), xlabel="readout", ylabel="predicted")
+    ax.set(xlim=(-1.4, 3.6), ylim=(-1.4, 3.6), xlabel="trained readout", ylabel="predicted")
     ax.label_outer()
 
 
@@ -86,7 +86,7 @@ def _draw_left_out(axes: Any, data: xr.Dataset) -> None:
         for i, noise in enumerate(data.noise.values):
             values = data.left_out.sel(trials=trials, noise=noise).mean(["correlated", "seed"])
             ax.plot(values.neurons, values, **look(i + 4, line=False, markerfacecolor="white"))
-            ax.plot([], [], label=f"noise x {noise:g}", **look(i + 4, line=False))
+            ax.plot([], [], label=f"noise × {noise:g}", **look(i + 4, line=False))
         ax.set(yscale="log", ylim=(0.03, 12), xlabel="neurons")
         _over_neurons(ax)
         ax.set_title(f"Each left out, {trials} trials", fontsize=8.5)
