@@ -103,6 +103,7 @@ def _read_hdf5(path: Path) -> Variables:
     )
     import h5py  # pyright: ignore[reportMissingImports]
 
+    file: Any
     try:
         with h5py.File(path, "r") as file:
             return {name: _of_hdf5(file[name], file.__getitem__) for name in file if name[0] != "#"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -12,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Index, Real, Seed
+from partwhole.recordings._rsatoolbox import dataset_of
 from partwhole.recordings._rules import (
     require_axes,
     require_conditions,
@@ -331,3 +333,36 @@ class Recording:
             sessions=None,
             notes=(*self.notes, *([lack] if missing else [])),
         )
+
+    def to_rsatoolbox(self) -> Any:
+        """Return the recording as a data set of rsatoolbox, for what that package measures.
+
+        Returns
+        -------
+        rsatoolbox.data.Dataset
+            With a descriptor of trials for each component, its labels as they are; for the
+            "condition", in words; and for "groups" and "sessions", if there are any. Channels have
+            the number of their "neuron". With times, a TemporalDataset. Of neurons that were not
+            all recorded together, a list with a data set for each block of them.
+
+        Raises
+        ------
+        InputError
+            If rsatoolbox is not installed, or a component has the name of another descriptor.
+
+        Notes
+        -----
+        In `rsatoolbox.rdm.calc_rdm`, method "crossnobis" with the conditions as `descriptor` and
+        the groups as `cv_descriptor` divides squared distances by the number of channels. Where all
+        groups have all conditions equally often, saliences stand on the same distances.
+
+        Examples
+        --------
+        >>> rows, runs = np.tile([[0], [1], [2]], (2, 1)), np.repeat([0, 1], 3)
+        >>> responses = np.array([[0.0, 1.0], [2.0, 1.0], [2.0, 5.0]] * 2)
+        >>> pictures = Recording(responses, rows, ("picture",), (("cat", "dog", "eel"),), runs)
+        >>> dataset = pictures.to_rsatoolbox()
+        >>> dataset.n_obs, dataset.n_channel, list(dataset.obs_descriptors)
+        (6, 2, ['picture', 'groups', 'condition'])
+        """
+        return dataset_of(self)
