@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import product
 
@@ -14,7 +15,7 @@ import pytest
 import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.cli.measure import measure as measure_files
-from partwhole.measurement.verdicts import verdict_of
+from partwhole.measurement.verdicts import grading_in_words, structure_in_words, verdict_of
 from partwhole.measures import ccgp, parallelism, salience, shattering_dimensionality
 from partwhole.measures.graded_similarity import graded_similarity
 from partwhole.measures.readouts import held_out_readouts
@@ -246,6 +247,40 @@ def test_what_cannot_be_said_is_said():
     only = frame[frame["shape"] == "star"]
     assert only["verdict on shape"].tolist() == ["not determined"]
     assert "not determined by the others" in result.describe()
+
+
+def test_a_trial_of_each_condition_is_refused_with_the_likely_reason():
+    with pytest.raises(InputError) as caught:
+        pw.measure(pw.recordings.from_trials(*recording()))
+    assert str(caught.value) == (
+        "a recording is measured by conditions with two trials or more; got one trial of each of "
+        "72 conditions of shape x colour x run; add trials, or leave columns that number runs or "
+        "trials out of components; of responses without noise, measures.salience with "
+        "self_pairs=True has the saliences"
+    )
+
+
+def test_shares_above_one_are_said_to_be_all():
+    grading = replace(PLAIN.gradings[0], kind="ordered", ordered=1.37, circular=1.2)
+    assert grading_in_words(grading).endswith("as on a line (steps along it explain 100 %)")
+    grading = replace(grading, kind="circular")
+    assert grading_in_words(grading).endswith("as on a circle (steps around it explain 100 %)")
+    result = replace(PLAIN, saliences=replace(PLAIN.saliences, structure=1.02))
+    assert structure_in_words(result).startswith("Shared parts explain 100 % of how similar")
+
+
+@pytest.mark.parametrize("groups", [None, "run"])
+def test_what_is_of_pseudo_trials_is_said(groups):
+    responses, table = recording()
+    day = table["run"] // 4
+    responses[day == 0, 20:] = responses[day == 1, :10] = np.nan
+    trials = pw.recordings.from_trials(
+        responses, table, components=["shape", "colour"], groups=groups, sessions=day
+    )
+    said = "which combine trials of one condition from different sessions"
+    (note,) = [note for note in pw.measure(trials, bootstrap=20).notes if said in note]
+    assert note.endswith("; groups are not kept") == (groups is not None)
+    assert not any(said in note for note in PLAIN.notes)
 
 
 def test_verdicts_follow_the_certainty():

@@ -179,7 +179,7 @@ def test_few_runs_are_near_and_noted(count):
     assert np.mean([dimensions.value for dimensions in values]) == pytest.approx(
         ratio(means), rel=0.05
     )
-    assert f"{count} sets of groups, of which products of 4 would be" in values[0].notes[0]
+    assert f"from 4 groups or more that have all conditions; of {count}," in values[0].notes[0]
 
 
 @pytest.mark.parametrize(

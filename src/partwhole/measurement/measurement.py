@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 MOST_CONDITIONS = 1500
 # Multiplications of a single fit, above which readouts are left out.
 LARGEST = 4e11
+_COMBINED = (
+    "neurons of several sessions: all but saliences are of pseudo-trials, which combine trials of "
+    "one condition from different sessions"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,12 +247,21 @@ def measure(
     """
     averaged = recording if window is None else recording.averaged(*window)
     static = averaged.averaged()
+    require(
+        static.n_conditions < static.n_trials,
+        "a recording is measured by conditions with two trials or more",
+        f"one trial of each of {static.n_conditions:,} conditions of {' x '.join(static.names)}",
+        "add trials, or leave columns that number runs or trials out of components; of responses "
+        "without noise, measures.salience with self_pairs=True has the saliences",
+    )
     of_neurons = salience(static, whiten=whiten, bootstrap=bootstrap, seed=seed)
     population = salience(
         static, whiten=whiten, resample="neurons", bootstrap=bootstrap, seed=seed + 1
     )
     notes = [*recording.notes, *of_neurons.notes]
     notes += [note for note in population.notes if note not in notes]
+    if len(static.blocks) > 1:
+        notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
     dimensions, gradings, reasons = _geometry(static, seed)
     abstraction, more = abstraction_of(static, seed)
     notes += [note for note in (*reasons, *more) if note not in notes]

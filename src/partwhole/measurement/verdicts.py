@@ -67,18 +67,20 @@ def structure_in_words(measurement: Measurement) -> str:
     structure = measurement.saliences.structure
     if np.isnan(structure):
         return "Whether similarity depends on shared parts alone was not measured."
+    # Without its noise a share can lie above 1 by chance.
+    explained = _percent(min(structure, 1.0))
     if structure >= OVERLAP:
         return (
-            f"Shared parts explain {_percent(structure)} of how similar conditions are, so that "
+            f"Shared parts explain {explained} of how similar conditions are, so that "
             "saliences describe the representation."
         )
     if structure >= 0.5:
         return (
-            f"Shared parts explain {_percent(structure)} of how similar conditions are: saliences "
+            f"Shared parts explain {explained} of how similar conditions are: saliences "
             "describe the representation in part."
         )
     return (
-        f"Shared parts explain only {_percent(structure)} of how similar conditions are: some "
+        f"Shared parts explain only {explained} of how similar conditions are: some "
         "values look alike, and saliences are too coarse for this representation."
     )
 
@@ -86,13 +88,15 @@ def structure_in_words(measurement: Measurement) -> str:
 def grading_in_words(grading: GradedSimilarity) -> str:
     """Return how the values of a component differ, in a sentence without its full stop."""
     name = grading.component
+    # Without their noise shares can lie above 1 by chance.
+    ordered, circular = min(grading.ordered, 1.0), min(grading.circular, 1.0)
     if grading.kind == "flat":
         return f"{name}: no two values are measurably more alike than others"
     if grading.kind == "ordered":
-        explained = f"steps along it explain {_percent(grading.ordered)}"
+        explained = f"steps along it explain {_percent(ordered)}"
         return f"{name}: values near one another are more alike, as on a line ({explained})"
     if grading.kind == "circular":
-        explained = f"steps around it explain {_percent(grading.circular)}"
+        explained = f"steps around it explain {_percent(circular)}"
         return f"{name}: values near one another are more alike, as on a circle ({explained})"
     return f"{name}: some values are more alike than others, in no order of their steps"
 

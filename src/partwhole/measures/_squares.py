@@ -66,9 +66,10 @@ def _of_trials(means: TrialMeans) -> Moments:
     sizes, fourth = sums["size"], float(np.sum(sums["fourth"]))
     squares = float(np.sum(sizes)) ** 2 - float(np.sum(sizes**2))
     few = int(np.sum(counts < ENOUGH))
+    which = f"{few} of {n_conditions}" if few < n_conditions else f"all {n_conditions}"
     note = (
-        f"{few} of {n_conditions} conditions have fewer than {ENOUGH} trials: that their noise is "
-        "like that of the others is assumed"
+        f"{which} conditions have fewer than {ENOUGH} trials: for dimensions, noise is assumed to "
+        "be alike in all conditions"
         if few
         else ""
     )
@@ -169,8 +170,8 @@ def _of_groups(means: GroupMeans) -> Moments:
     if n_sets < ENOUGH:
         square = _of_few_groups(means)
         note = (
-            f"{n_sets} sets of groups, of which products of {ENOUGH} would be without bias: noise "
-            "that conditions of a group share can count as similarity"
+            f"dimensions are measured without bias from {ENOUGH} groups or more that have all "
+            f"conditions; of {n_sets}, noise that conditions of a group share can count as signal"
         )
         return Moments(trace, trace**2, square, note)
     rows = gram.sum(axis=1)

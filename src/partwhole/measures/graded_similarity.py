@@ -246,7 +246,7 @@ def graded_similarity(
     else:
         notes.append("distances of different values do not differ beyond noise: shares are NaN")
     if chances.get(kind, 0.0) >= LEVEL:
-        notes.append(f"{chances[kind]:.0%} of all orders of the values explain as much")
+        notes.append(f"{100 * chances[kind]:.0f} % of all orders of the values explain as much")
     return GradedSimilarity(
         recording.names[place], values, distances, nested.variation, p_flat, p_trend,
         shares["ordered"], shares["circular"], chances["ordered"], chances["circular"],

@@ -489,7 +489,7 @@ def _interval_notes(result: Salience, grouped: bool, products: list[Products]) -
     missing = np.isnan(list(result.saliences_interval.values())).any()
     if undefined and missing and not np.isnan(_shares(result.centred)).any():
         notes.append(
-            f"in {undefined:.0%} of replicates identical tuples are no more similar than others, "
-            "so that intervals of saliences are NaN: there are too few trials"
+            f"in {100 * undefined:.0f} % of replicates identical tuples are no more similar than "
+            "others, so that intervals of saliences are NaN: there are too few trials"
         )
     return notes
