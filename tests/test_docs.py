@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
 import inspect
 import json
@@ -22,7 +23,15 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/notation.md", "docs/stability.md"],
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "docs/notation.md",
+        "docs/stability.md",
+        "docs/your-network.md",
+        "docs/your-recording.md",
+    ],
 )
 def test_links_between_files_lead_somewhere(name):
     path = ROOT / name
@@ -61,6 +70,20 @@ def test_the_comparison_in_the_readme_is_the_computed_one():
         [float(number) for number in re.findall(numbers, text)] for text in (printed[1], comparison)
     )
     np.testing.assert_allclose(left, right, rtol=0.02)
+
+
+def test_the_command_in_the_page_on_recordings_prints_what_it_shows(tmp_path, monkeypatch, capsys):
+    page = (ROOT / "docs/your-recording.md").read_text("utf-8")
+    (line,) = re.findall(r"```sh\npartwhole (.*)\n```", page)
+    (shown,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    before = doctest.DocTestParser().get_examples(page[: page.index("```sh")])
+    exec("".join(example.source for example in before), {})
+    command.main(line.split())
+    printed = capsys.readouterr().out
+    assert printed.split("HTML:")[0].strip() == shown.strip()
+    assert (tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
+    assert len((tmp_path / "rows.csv").read_text("utf-8").splitlines()) == 17
 
 
 def test_versions_agree():
