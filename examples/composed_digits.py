@@ -44,8 +44,7 @@ def main(
     for name, rows in (("seen", task.is_train), ("unseen", ~task.is_train)):
         answers[rows] = runs.outputs[name].reshape(rows.sum(), -1).mean(axis=1)
     by_saliences = pw.compare(task, answers, before["relu 4"], samples=images)
-    order = np.lexsort(task.components.T[::-1])
-    by_readout = pw.compare(readout.task, answers[order], readout)
+    by_readout = pw.compare(task, answers, readout)
     print(before.to_frame().to_string(index=False))
     print("learned" if runs.has_learned[0] else "not learned yet")
     print(by_saliences.describe())

@@ -113,6 +113,18 @@ def test_leaving_with_an_error_waits_for_nothing(tmp_path):
         one.submit(worker_calls.square, 1)
 
 
+def test_calls_that_wait_are_cancelled_whichever_thread_is_first(tmp_path, monkeypatch):
+    one = Workers(1)
+    _, waiting = (one.submit(worker_calls.wait, tmp_path) for _ in range(2))
+    until(lambda: os.listdir(tmp_path), "a call that runs")
+    cancel = one._cancel
+    # Until then the thread whose process was killed looks for another call.
+    monkeypatch.setattr(one, "_cancel", lambda: (until(waiting.done, "its end"), cancel()))
+    one.kill()
+    one.shutdown()
+    assert waiting.cancelled()
+
+
 def test_processes_share_the_cores(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     with Workers(1) as one:

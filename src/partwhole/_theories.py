@@ -123,14 +123,12 @@ def noise_of(theory: object) -> float:
 
 def _of_readout(task: Task, readout: Readout) -> Float[np.ndarray, "n *k"]:
     """Return a readout's mean answers to the conditions of a task."""
-    place = {tuple(row): i for i, row in enumerate(readout.conditions.tolist())}
-    rows = [place.get(tuple(row), -1) for row in task.components.tolist()]
-    absent = rows.count(-1)
-    repeated = len(rows) - len(set(rows))
+    rows = readout.rows_of(task.components)
+    repeated = len(rows) - len(np.unique(rows))
     require(
-        absent == 0 and repeated == 0,
+        repeated == 0,
         "a readout's mean answers are compared on a task with a row for each of its conditions",
-        f"{absent} rows of other conditions, {repeated} repeated",
+        f"{repeated} rows more",
         "pass readout.task and mean answers in the order of readout.conditions",
     )
     targets, predicted = readout.targets[rows], readout.predicted[rows]

@@ -7,11 +7,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from noisy_recordings import grid, population
 from sklearn.linear_model import Ridge
 
 import partwhole as pw
 
-GRID = np.array([[a, b] for a in range(4) for b in range(4)])
+GRID = grid(4, 4)
 CORNER = (GRID >= 2).all(axis=1)
 SUMS = GRID.sum(axis=1) - 3.0
 
@@ -19,8 +20,7 @@ SUMS = GRID.sum(axis=1) - 3.0
 def recording(seed, *, neurons=20, m=20):
     """Responses with shares .4, .4 and .2 of parts and conjunctions, and noise as large."""
     rng = np.random.default_rng(seed)
-    first, second, both = (rng.normal(size=(n, neurons)) for n in (4, 4, 16))
-    means = np.sqrt(0.4) * (first[GRID[:, 0]] + second[GRID[:, 1]]) + np.sqrt(0.2) * both
+    _, means = population(rng, neurons=neurons)
     index = np.repeat(np.arange(16), m)
     frame = pd.DataFrame(GRID[index], columns=["shape", "colour"])
     frame["sum"] = SUMS[index]
@@ -99,6 +99,13 @@ def test_outputs_say_that_it_is_a_readout():
     assert words in report.to_html()
     content = json.loads(report.to_json())["splits"][0]["prediction"]
     assert content["difference_from_trained_readout"] == pytest.approx(prediction.from_readout)
+
+
+def test_large_features_are_left_to_the_kernel(monkeypatch):
+    frame, responses, _ = recording(0, m=4)
+    assert not np.isnan(audited(frame, responses, "sum")[1].from_readout)
+    monkeypatch.setattr("partwhole.audit.prediction.measured_readout.LARGEST", 64 * 20**2 - 1.0)
+    assert np.isnan(audited(frame, responses, "sum")[1].from_readout)
 
 
 @pytest.mark.parametrize("case", ["single rows", "weights", "margin"])

@@ -480,7 +480,8 @@ def test_measured_features_are_told_with_what_they_leave_out():
         if noise:
             assert (
                 "the overlap explains 66 % of the variance of similarity; the noise of single "
-                "rows is 0.093 of the similarity gained by sharing all components."
+                "rows is 0.093 of the similarity gained by sharing all components. It counts as a "
+                "ridge, which holds for far more features than rows"
             ) in text
         else:
             assert "the noise of single rows is set to 0" in text

@@ -103,12 +103,12 @@ def test_abstraction_is_that_of_its_functions():
     assert "The same in all contexts?" in PLAIN.to_html()
 
 
-def test_decoders_that_would_take_minutes_are_left_out(monkeypatch):
+def test_decoders_that_would_take_long_are_left_out(monkeypatch):
     monkeypatch.setattr("partwhole.measurement.abstraction.LARGEST", 1e4)
     result = pw.measure(trials_of(), bootstrap=20)
     assert result.abstraction is not None
     assert result.abstraction.generalization is None
-    assert any("as they would take minutes" in note for note in result.notes)
+    assert any("as they would take long" in note for note in result.notes)
     assert json.loads(result.to_json())["abstraction"]["ccgp"] is None
     assert "share of right trials of unseen conditions" not in result.to_html()
 

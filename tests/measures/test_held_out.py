@@ -51,6 +51,25 @@ def test_measured_answers_are_those_of_readouts_without_the_set(n_neurons, held_
     assert readouts.chance.tolist() == [1 / 2, 1 / 3]
 
 
+@pytest.mark.parametrize(("n_neurons", "ridge"), [(2000, 1e-7), (60, 1e-7), (25, 1e-7)])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_left_out_answers_keep_their_digits_with_hardly_any_penalty(n_neurons, ridge, offset):
+    # All trials are fitted but for a share of the penalty over their squared length, here 1e-12.
+    measured = recording(n_neurons=n_neurons, shape=(2, 3))
+    shifted = from_trials(measured.responses + offset, measured.components)
+    readouts = held_out_readouts(shifted, held_out="pairs", ridge=ridge)
+    index = measured.condition_of_trial
+    for row, condition in enumerate(readouts.condition):
+        left_out = readouts.held_out[readouts.set_of_row[row]][index]
+        x, y = measured.responses[~left_out], 2.0 * measured.components[~left_out, 0] - 1.0
+        x, new = x - x.mean(axis=0), measured.responses[index == condition] - x.mean(axis=0)
+        singular = np.linalg.svd(x, full_matrices=False)
+        kept = singular[1] > 1e-9 * singular[1].max()
+        u, s, v = singular[0][:, kept], singular[1][kept], singular[2][kept]
+        answers = new @ (v.T @ (s / (s**2 + ridge) * (u.T @ (y - y.mean())))) + y.mean()
+        assert readouts.measured[row, 0] == pytest.approx(answers.mean(), abs=1e-9)
+
+
 @pytest.mark.parametrize("held_out", ["each", "pairs"])
 def test_predictions_are_those_of_each_set_alone(held_out):
     # The start from another set's scalars leaves errors of its tolerance, 1e-9.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from noisy_recordings import grid, population
 from sklearn.covariance import ledoit_wolf
 from sklearn.linear_model import LinearRegression, Ridge
 
@@ -14,16 +15,15 @@ from partwhole.measures.readouts.means import MeasuredMeans
 from partwhole.measures.readouts.noise import NoiseSpectrum
 
 VALUES = np.linspace(-1.5, 1.5, 4)
-GRID = np.array([[a, b] for a in range(4) for b in range(4)])
-SUMS = VALUES[GRID].sum(axis=1)
+GRID = grid(4, 4)
 CORNER = (GRID >= 2).all(axis=1)
+SUMS = VALUES[GRID].sum(axis=1)
 
 
 def world(seed, p, *, correlated=False):
     """Means of a 4 x 4 grid: shares .4 and .4 of parts, .2 of conjunctions; noise as large."""
     rng = np.random.default_rng(seed)
-    first, second, both = (rng.normal(size=(n, p)) for n in (4, 4, 16))
-    means = np.sqrt(0.4) * (first[GRID[:, 0]] + second[GRID[:, 1]]) + np.sqrt(0.2) * both
+    _, means = population(rng, neurons=p)
     covariance = np.eye(p)
     if correlated:
         factors = rng.normal(size=(p, max(1, p // 10)))
@@ -263,6 +263,17 @@ def test_offsets_rotations_and_the_order_of_trials_change_nothing():
     variance = float(np.mean(np.var(x, axis=0)))
     stated = pw.measures.predict_readout(x, rows, y, used, ridge=variance)
     np.testing.assert_array_equal(stated.predicted, found.predicted)
+
+
+def test_conditions_are_found_in_any_order():
+    rng, means, covariance = world(0, 20)
+    noisy, index = trials(rng, means, covariance, 4)
+    shuffled = rng.permutation(16)
+    readout = pw.measures.predict_readout(noisy, GRID[index], SUMS[index], ~CORNER[index])
+    rows = readout.rows_of(GRID[shuffled])
+    np.testing.assert_array_equal(readout.targets[rows, 0], SUMS[shuffled])
+    with pytest.raises(InputError, match="are the 16 that have trials; got 2 others; leave them"):
+        readout.rows_of(np.array([[0, 0], [0, 4], [4, 0]]))
 
 
 def test_a_frame_has_a_row_for_each_condition():

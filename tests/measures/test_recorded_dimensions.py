@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from noisy_recordings import grid, population, record, recording_of, similarities
-from scipy.stats import binom, ortho_group
+from noisy_recordings import grid, population, record, recording_of, same_recordings, similarities
+from scipy.stats import binom
 
 from partwhole._checks import InputError
 from partwhole.measures._means import condition_means, joined_groups
@@ -109,20 +109,10 @@ def test_invariances(offset):
     rng = np.random.default_rng(1)
     rows, means = population(rng, (3, 3), neurons=5)
     recording = record(rng, rows, means, 5, offset=offset)
-    x, groups = recording.responses, recording.groups
+    x = recording.responses
     before = x.copy()
     value = recorded_dimensions(recording)
-    turn = ortho_group.rvs(200, random_state=0)[:5]
-    order = rng.permutation(len(x))
-    again = [
-        recording_of(x + 1e3, recording.components, groups),
-        recording_of(-1e-30 * x, recording.components, groups),
-        recording_of(x @ turn, recording.components, groups),
-        recording_of(x[order], recording.components[order], None if groups is None
-                     else groups[order]),
-        recording_of(x[..., None] + [-1.0, 1.0], recording.components, groups),
-    ]  # fmt: skip
-    for changed in again:
+    for changed in same_recordings(rng, recording):
         dimensions = recorded_dimensions(changed)
         # 1e3 leaves 1e-13 of a response; its square counts against squares of size 1.
         assert dimensions.value == pytest.approx(value.value, rel=1e-8)

@@ -115,8 +115,9 @@ def audit_split(
     features : path, array or column names, keyword-only, optional
         A measured representation, one row for each row of the table. The reference of predictions
         is then what `measures.predict_readout` says of a ridge readout of it, where combinations
-        are repeated, weights are equal, and there are at most 1,500 combinations and 50 outputs;
-        else, and for a margin, it is the kernel of its saliences.
+        are repeated, weights are equal, and there are at most 750 combinations, 50 outputs and
+        20,000 rows of 700 features; else, and for a margin, it is the kernel of its
+        saliences.
     kernel : path, array or OverlapKernel, keyword-only, optional
         In place of features, the learner's kernel: the similarities of all rows of the table, such
         as a network's tangent kernel, of at most 4,000 rows; or an overlap kernel.
@@ -344,8 +345,9 @@ def _predicted(
             "measured": measured.kernel,
             "noise": measured.noise,
             "structure": measured.structure,
-            "readouts": [measured_readout(case) for case in cases],
         }
+        if fit == "regression":
+            facts["readouts"] = [measured_readout(case) for case in cases]
     return predict_splits(cases, fit=fit, deadline=deadline, **facts)
 
 

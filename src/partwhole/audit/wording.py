@@ -24,6 +24,10 @@ LEFT_OUT = (
     "trained on such features were several times larger. The slope and the order of the outputs "
     "are more reliable."
 )
+AS_RIDGE = (
+    "It counts as a ridge, which holds for far more features than rows; with fewer, trained "
+    "readouts answer less than is predicted."
+)
 
 
 def printable(value: Hashable, longest: int = LONGEST) -> str:
@@ -423,4 +427,6 @@ def measured(prediction: Prediction) -> str:
         f"the overlap explains {percent(prediction.structure)} of the variance of similarity; "
         f"{noise}."
     )
+    if prediction.noise > 0 and prediction.fit == "regression":
+        line += f" {AS_RIDGE}"
     return f"{line} {LEFT_OUT}" if prediction.structure < LEAST_STRUCTURE else line

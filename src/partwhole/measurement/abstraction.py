@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from partwhole._checks import InputError
+from partwhole._progress import bar
 from partwhole._types import Seed
 from partwhole.measures.abstraction import (
     CrossConditionGeneralization,
@@ -20,10 +21,10 @@ from partwhole.measures.abstraction import (
 )
 from partwhole.recordings import Recording
 
-# Multiplications of a few seconds.
-LARGEST = 4e10
+# Multiplications of a few seconds for decoders.
+LARGEST = 2e10
 REPETITIONS, SPLITS, DICHOTOMIES = 99, 32, 100
-T = TypeVar("T")
+T = TypeVar("T", Parallelism, CrossConditionGeneralization, Shattering)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,9 @@ class Abstraction:
     shattering: Shattering | None
 
 
-def abstraction_of(recording: Recording, seed: Seed) -> tuple[Abstraction | None, list[str]]:
+def abstraction_of(
+    recording: Recording, seed: Seed, progress: bool
+) -> tuple[Abstraction | None, list[str]]:
     """Return the measures, None if there are none, and why some are not there.
 
     Parameters
@@ -51,44 +54,48 @@ def abstraction_of(recording: Recording, seed: Seed) -> tuple[Abstraction | None
     recording : Recording
         Without time.
     seed : int
+    progress : bool
+        Whether to show a bar once this takes over two seconds.
     """
     reasons: list[str] = []
 
     def measured(what: str, measure: Callable[[], T]) -> T | None:
         try:
-            return measure()
+            result = measure()
         except InputError as error:
             reasons.append(f"{what} was not measured: {error}")
             return None
+        reasons.extend(result.notes)
+        return result
 
-    parallel = measured("parallelism", lambda: parallelism(recording, seed=seed))
-    if parallel is not None:
-        reasons += parallel.notes
     general = shattered = None
-    if _work(recording) > LARGEST:
-        reasons.append(
-            "decoders of unseen conditions are left out, as they would take minutes: "
-            "measures.ccgp and measures.shattering_dimensionality have them"
-        )
-    else:
-        general = measured(
-            "generalization across conditions",
-            lambda: ccgp(
-                recording,
-                dichotomies="components",
-                repetitions=REPETITIONS,
-                max_splits=SPLITS,
-                seed=seed,
-            ),
-        )
-        shattered = measured(
-            "shattering dimensionality",
-            lambda: shattering_dimensionality(
-                recording, repetitions=REPETITIONS, max_dichotomies=DICHOTOMIES, seed=seed
-            ),
-        )
-    for result in (general, shattered):
-        reasons += result.notes if result is not None else ()
+    with bar("abstraction", 3, shown=progress) as advance:
+        parallel = measured("parallelism", lambda: parallelism(recording, seed=seed))
+        advance(1)
+        if _work(recording) > LARGEST:
+            reasons.append(
+                "decoders of unseen conditions are left out, as they would take long: "
+                "measures.ccgp and measures.shattering_dimensionality have them"
+            )
+        else:
+            general = measured(
+                "generalization across conditions",
+                lambda: ccgp(
+                    recording,
+                    dichotomies="components",
+                    repetitions=REPETITIONS,
+                    max_splits=SPLITS,
+                    seed=seed,
+                ),
+            )
+            advance(1)
+            shattered = measured(
+                "shattering dimensionality",
+                lambda: shattering_dimensionality(
+                    recording, repetitions=REPETITIONS, max_dichotomies=DICHOTOMIES, seed=seed
+                ),
+            )
+            advance(1)
     if parallel is None and general is None and shattered is None:
         return None, reasons
     return Abstraction(parallel, general, shattered), reasons

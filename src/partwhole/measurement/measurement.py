@@ -27,7 +27,8 @@ from partwhole.recordings import Recording
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CONDITIONS = 1500
+# Two minutes, as every one is held out in turn.
+MOST_CONDITIONS = 400
 # Multiplications of a single fit, above which readouts are left out.
 LARGEST = 4e11
 _COMBINED = (
@@ -232,8 +233,8 @@ def measure(
 
     Notes
     -----
-    The measures are those of `measures.salience` and `measures.readouts`, where their sources
-    stand.
+    The measures are those of `measures.salience`, `measures.abstraction`, `measures.readouts` and
+    others, where their sources stand.
 
     Examples
     --------
@@ -263,7 +264,7 @@ def measure(
     if len(static.blocks) > 1:
         notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
     dimensions, gradings, reasons = _geometry(static, seed)
-    abstraction, more = abstraction_of(static, seed)
+    abstraction, more = abstraction_of(static, seed, progress)
     notes += [note for note in (*reasons, *more) if note not in notes]
     readouts = None
     if not isinstance(held_out, str) or held_out != "none":

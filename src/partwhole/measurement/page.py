@@ -195,10 +195,11 @@ def _beside_null(
     labels = [printable(name, 24) for name in names]
     present = np.isfinite(scores)
     broad = np.full((len(scores), 2), np.nan)
-    broad[present] = np.quantile(null[:, present], [0.025, 0.975], axis=0).T
+    # Without structure, too, squared lengths can be no larger than noise.
+    broad[present] = np.nanquantile(null[:, present], [0.025, 0.975], axis=0).T
     key = [("broad", "95 % of conditions at random positions")]
     if np.isfinite(intervals).any():
-        key.insert(0, ("narrow", "interval over trials"))
+        key.insert(0, ("narrow", "its 95 % interval"))
     return tag("figure", charts.keys(key),
                charts.dots(labels, scores, intervals, broad, title=title, caption=caption,
                            width=400))  # fmt: skip

@@ -113,7 +113,7 @@ def population_flow(runs: Runs) -> np.ndarray:
 
 def gather(cells: Cells) -> xr.Dataset:
     """Lay networks over kind, setting, seed and epoch; NaN where none was trained."""
-    return layout(
+    laid = layout(
         cells,
         {
             "trained": "epoch concept", "error": "epoch", "learned": "threshold concept",
@@ -125,6 +125,8 @@ def gather(cells: Cells) -> xr.Dataset:
             "threshold": list(wide.THRESHOLDS),
         },
     )  # fmt: skip
+    # The precision in which networks are trained, and half of the stored file.
+    return laid.astype(np.float32)
 
 
 def runs_of(data: xr.Dataset, variable: str, kind: str, setting: str = MAIN) -> xr.DataArray:

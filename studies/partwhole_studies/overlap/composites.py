@@ -122,9 +122,7 @@ def equivalent_score(
     readout = predict_readout(
         samples, task.components[rows], task.targets[rows], seen[rows], ridge=penalty
     )
-    answers = np.empty(len(seen))
-    answers[np.lexsort(task.components.T[::-1])] = readout.predicted[:, 0]
-    return held_out_score(task, answers)
+    return held_out_score(task, readout.predicted[readout.rows_of(task.components), 0])
 
 
 def overlap_answers(task: Task, kernel: OverlapKernel, ridge: float = 0.0) -> np.ndarray:

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from noisy_recordings import grid, population, record, recording_of, similarities
-from scipy.stats import binom, ortho_group, t
+from noisy_recordings import grid, population, record, recording_of, same_recordings, similarities
+from scipy.stats import binom, t
 
 from partwhole._checks import InputError
 from partwhole.measures import parallelism, salience
@@ -174,17 +174,7 @@ def test_invariances(offset):
     x, groups = recording.responses, recording.groups
     before = x.copy()
     measured = parallelism(recording, repetitions=9)
-    turn = ortho_group.rvs(40, random_state=0)[:7]
-    order = rng.permutation(len(x))
-    again = [
-        recording_of(x + 1e3, recording.components, groups),
-        recording_of(-1e-30 * x, recording.components, groups),
-        recording_of(x @ turn, recording.components, groups),
-        recording_of(x[order], recording.components[order], None if groups is None
-                     else groups[order]),
-        recording_of(x[..., None] + [-1.0, 1.0], recording.components, groups),
-    ]  # fmt: skip
-    for i, changed in enumerate(again):
+    for i, changed in enumerate(same_recordings(rng, recording)):
         again_measured = parallelism(changed, repetitions=9)
         # 1e3 leaves 1e-13 of a response, and squares of size 1 are compared.
         assert again_measured.score == pytest.approx(measured.score, rel=1e-8)

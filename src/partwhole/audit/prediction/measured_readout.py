@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from partwhole._checks import InputError
 from partwhole.audit.case import TRAIN, Case
 from partwhole.measures.readouts import predict_readout
 
-# Combinations and outputs for which the prediction takes less than a few seconds.
-MOST_COMBINATIONS, MOST_OUTPUTS = 1_500, 50
+# Combinations, outputs and multiplications for which the prediction takes less than a few seconds.
+MOST_COMBINATIONS, MOST_OUTPUTS, LARGEST = 750, 50, 1e10
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,8 @@ def measured_readout(case: Case) -> MeasuredReadout | None:
     Returns
     -------
     MeasuredReadout or None
-        None without features, for sample weights, for more than 1,500 combinations or 50 outputs,
-        and where combinations are not repeated.
+        None without features, for sample weights, for more than 750 combinations or 50 outputs,
+        for large features (20,000 rows of 700, say), and where combinations are not repeated.
     """
     table, task = case.table, case.task
     targets = task.targets.reshape(len(task.targets), -1)
@@ -56,6 +56,11 @@ def measured_readout(case: Case) -> MeasuredReadout | None:
     if table.features is None or is_large or is_weighted or not table.has_target:
         return None
     rows = np.flatnonzero(np.isin(table.split, (TRAIN, case.split)))
+    if (
+        float(len(rows)) * table.features.shape[1] * min(len(rows), table.features.shape[1])
+        > LARGEST
+    ):
+        return None
     index = case.row_combination[rows]
     try:
         readout = predict_readout(
@@ -66,7 +71,7 @@ def measured_readout(case: Case) -> MeasuredReadout | None:
         )
     except InputError:
         return None
-    held_out = _places(readout.conditions, task.components)[case.held_out]
+    held_out = readout.rows_of(task.test_components)
     accuracy = None
     if case.has_labels and not case.conflict.any():
         accuracy = readout.accuracy[held_out]
@@ -76,13 +81,3 @@ def measured_readout(case: Case) -> MeasuredReadout | None:
         accuracy,
         float(np.sqrt(np.mean((predicted - trained) ** 2))),
     )
-
-
-def _places(
-    conditions: Int[np.ndarray, "A C"], combinations: Int[np.ndarray, "A C"]
-) -> Int[np.ndarray, " A"]:
-    """Return the place of each combination among the same conditions in another order."""
-    order = np.lexsort(conditions.T)
-    places = np.empty_like(order)
-    places[np.lexsort(combinations.T)] = order
-    return places

@@ -42,6 +42,8 @@ from partwhole.measures.readouts.means import Means, MeasuredMeans
 from partwhole.measures.readouts.noise import NoiseSpectrum
 
 DAMPED_STEPS = 60
+# Change of the logarithms from which Newton's steps lead to the fixed point.
+NEAR = 0.05
 TOLERANCE = 1e-9
 FINITE_STEP = 1e-6
 NEARBY_STEPS = 12
@@ -168,7 +170,10 @@ class _System:
         logs = np.log(self._without_means())
         # Halfway in logarithms, since without a penalty d grows and d~ shrinks without bound.
         for _ in range(DAMPED_STEPS):
-            logs = logs + 0.5 * self._change(logs)
+            change = self._change(logs)
+            logs = logs + 0.5 * change
+            if np.abs(change).max() < NEAR:
+                break
         solved = root(self._change, logs, tol=1e-13)
         change = self._change(solved.x)
         if not float(np.abs(change).max()) < TOLERANCE:

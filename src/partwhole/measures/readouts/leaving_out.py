@@ -26,19 +26,27 @@ class LeavingOut:
     ) -> None:
         n, p = features.shape
         x = features - features.mean(axis=0)
-        self.targets = targets
-        # Rows z with products z z' = x (x'x + ridge)^-1 x'.
-        values, vectors = np.linalg.eigh(x.T @ x if p <= n else x @ x.T)
-        values = np.maximum(values, 0.0)
-        if p <= n:
-            self._rows = (x @ vectors) / np.sqrt(values + ridge)
-        else:
-            self._rows = vectors * np.sqrt(values / (values + ridge))
         mean = targets.mean(axis=0)
-        self._residuals = targets - mean - self._rows @ (self._rows.T @ (targets - mean))
+        self.targets = targets
+        # Rows z whose products are H without the intercept, or, as little may be left of I - H
+        # where features are many, I - H itself.
+        self._is_remainder = p >= n
+        if self._is_remainder:
+            gram = x @ x.T
+            # All ones are then the eigenvector of the largest eigenvalue.
+            values, vectors = np.linalg.eigh(gram + np.trace(gram) / n)
+            values, vectors = np.maximum(values[:-1], 0.0), vectors[:, :-1]
+            self._rows = vectors * np.sqrt(ridge / (values + ridge))
+        else:
+            values, vectors = np.linalg.eigh(x.T @ x)
+            self._rows = (x @ vectors) / np.sqrt(np.maximum(values, 0.0) + ridge)
+        product = self._rows @ (self._rows.T @ (targets - mean))
+        self._residuals = product if self._is_remainder else targets - mean - product
 
     def answers(self, trials: Bool[np.ndarray, " n"]) -> Float[np.ndarray, "m k"]:
         """Return the answers to some trials of the readout that was fitted to all others."""
         rows = self._rows[trials]
-        free = np.eye(len(rows)) - rows @ rows.T - 1.0 / len(self.targets)
+        free = rows @ rows.T
+        if not self._is_remainder:
+            free = np.eye(len(rows)) - free - 1.0 / len(self.targets)
         return self.targets[trials] - np.linalg.solve(free, self._residuals[trials])

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
+from partwhole._door import door
 from partwhole.measures.readouts.labels import are_labels, label_indices, right_shares
 from partwhole.tasks import Task
 
@@ -64,6 +65,33 @@ class Readout:
     def held_out(self) -> Bool[np.ndarray, " A"]:
         """Return which conditions have no training trials."""
         return self.n_train == 0
+
+    @door
+    def rows_of(self, components: Int[np.ndarray, "m C"]) -> Int[np.ndarray, " m"]:
+        """Return the row of each of some conditions.
+
+        Parameters
+        ----------
+        components : int array, shape (m, C)
+
+        Returns
+        -------
+        int array, shape (m,)
+
+        Raises
+        ------
+        InputError
+            For conditions without trials.
+        """
+        place = {tuple(row): i for i, row in enumerate(self.conditions.tolist())}
+        rows = [place.get(tuple(row), -1) for row in components.tolist()]
+        require(
+            -1 not in rows,
+            f"the conditions of a readout are the {len(place):,} that have trials",
+            f"{rows.count(-1)} others",
+            "leave them out, or predict the readout with their trials",
+        )
+        return np.array(rows, dtype=np.int64)
 
     @property
     def task(self) -> Task:
