@@ -24,15 +24,21 @@ GOAL = "#e8e8e8"
 NEURONS = [20, 60, 200, 1000]
 
 
-def farthest(samples: xr.DataArray, centre: float, over: list[str]) -> Estimate:
-    """Return the mean over seeds of the setting that is farthest from a number, as a distance.
+def farthest(
+    samples: xr.DataArray,
+    centre: float,
+    over: list[str],
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> Estimate:
+    """Return the mean over seeds of the setting that is farthest from a number.
 
-    Around 0 it is the size of that mean; around other numbers the mean itself.
+    Around 0 it is the size of that mean. Bounds are those of a sample.
     """
     means = samples.mean("seed").stack(setting=over)
     place = means.isel(setting=int(np.nanargmax(abs(means.to_numpy() - centre))))
     chosen = samples.sel({name: place[name].item() for name in over})
-    return mean(chosen if centre else chosen * np.sign(float(chosen.mean())))
+    sign = 1.0 if centre else np.sign(float(chosen.mean()))
+    return mean(sign * chosen, within=within)
 
 
 def errors_of(data: xr.Dataset) -> xr.DataArray:
@@ -87,7 +93,7 @@ def _draw_left_out(axes: Any, data: xr.Dataset) -> None:
             values = data.left_out.sel(trials=trials, noise=noise).mean(["correlated", "seed"])
             ax.plot(values.neurons, values, **look(i + 4, line=False, markerfacecolor="white"))
             ax.plot([], [], label=f"noise × {noise:g}", **look(i + 4, line=False))
-        ax.set(yscale="log", ylim=(0.03, 12), xlabel="neurons")
+        ax.set(yscale="log", ylim=(0.02, 12), xlabel="neurons")
         _over_neurons(ax)
         ax.set_title(f"Each left out, {trials} trials", fontsize=8.5)
     axes[0].set_ylabel("root mean square error")
