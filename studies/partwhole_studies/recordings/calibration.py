@@ -107,7 +107,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     return {
         "bias": farthest(data.bias.sel(kind=list(KINDS[:-1])), 0.0, [*over, "kind"]),
         "undeclared": farthest(data.bias.sel(kind="undeclared"), 0.0, over),
-        "coverage": farthest(covered, 0.95, ["neurons", "repeats", "interval"], (0, 1)),
+        "coverage": farthest(covered, 0.95, ["neurons", "repeats", "interval"], (0.0, 1.0)),
         **{f"trials_{m}": float(by_repeats.sel(interval="trials", repeats=m)) for m in (5, 20)},
         **{f"over_{kind}": float(by_kind.sel(interval=kind)) for kind in ("neurons", "runs")},
         "error": mean(others.sel(setting=largest)),

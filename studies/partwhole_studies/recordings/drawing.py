@@ -63,12 +63,15 @@ def drawn_calibration(data: xr.Dataset) -> Figure:
         ):  # fmt: skip
             ax.axhspan(*goal, color=GOAL, zorder=0)
             values = data[name].sel(repeats=repeats).mean("noise")
-            _draw_kinds(ax, values.rename(kind="interval") if name == "bias" else values)
+            if name == "bias":
+                _draw_kinds(ax, values.rename(kind="interval"))
+            else:
+                _draw_kinds(ax, values, (0.0, 1.0))
             ax.set(xlabel="neurons", ylabel="")
             ax.label_outer()
         upper.set(title=f"{repeats} trials a condition")
-    axes[0, 0].set(ylabel="bias of the conjunction", ylim=(-0.03, 0.03))
-    axes[1, 0].set(ylabel="coverage", ylim=(0.7, 1.01))
+    axes[0, 0].set(ylabel="bias of the conjunction", ylim=(-0.02, 0.02))
+    axes[1, 0].set(ylabel="coverage", ylim=(0.85, 1.01))
     return key(drawn, 2)
 
 
@@ -105,13 +108,16 @@ def _draw_left_out(axes: Any, data: xr.Dataset) -> None:
     axes[2].set_title("Accuracy of four values", fontsize=8.5)
 
 
-def _draw_kinds(ax: Axes, values: xr.DataArray) -> None:
+def _draw_kinds(
+    ax: Axes, values: xr.DataArray, within: tuple[float, float] = (-np.inf, np.inf)
+) -> None:
     for k, (kind, label) in enumerate(NAMES.items()):
         part = values.sel(interval=kind)
         moved = part.assign_coords(neurons=part.neurons * 1.12 ** (k - 1.5))
         series(
             ax, "neurons", by="interval", measured=moved.expand_dims(interval=[kind]),
             names={kind: label}, words={"measured": "mean, 95 % interval"}, shift=k,
+            within=within,
         )  # fmt: skip
     _over_neurons(ax)
 
