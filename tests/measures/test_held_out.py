@@ -162,6 +162,18 @@ def test_targets_of_trials_are_answered():
     ]  # fmt: skip
 
 
+def test_a_component_is_named_in_place_of_all():
+    measured = recording()
+    both = held_out_readouts(measured, ridge=3.0)
+    for name, columns, place in (("component 0", slice(3), 0), ("component 1", slice(3, 7), 1)):
+        single = held_out_readouts(measured, name, ridge=3.0)
+        assert (single.labels, single.outputs) == ((name,), both.outputs[columns])
+        # Sums over columns are in another order.
+        np.testing.assert_allclose(single.predicted, both.predicted[:, columns], atol=1e-12)
+        np.testing.assert_allclose(single.measured, both.measured[:, columns], atol=1e-12)
+        np.testing.assert_allclose(single.accuracy[:, 0], both.accuracy[:, place], atol=1e-12)
+
+
 @pytest.mark.parametrize("held_out", ["each", "pairs"])
 def test_determined_are_conditions_in_the_span_of_the_others(held_out):
     rng = np.random.default_rng(5)
@@ -228,8 +240,11 @@ def test_neurons_of_several_sessions_are_combined():
     )  # fmt: skip
     readouts = held_out_readouts(measured)
     assert readouts.recording.responses.shape == (24, 7)
-    with pytest.raises(InputError, match="in which all neurons were recorded; got 2 blocks"):
-        held_out_readouts(measured, np.zeros(48))
+    # Of two values the labels are numbers, which are answered alike.
+    numbers = held_out_readouts(measured, 2.0 * measured.components - 1.0)
+    assert numbers.outputs == ("answer 0", "answer 1")
+    for name in ("targets", "predicted", "measured", "deviation"):
+        np.testing.assert_array_equal(getattr(numbers, name), getattr(readouts, name))
 
 
 @pytest.mark.parametrize(
@@ -241,6 +256,7 @@ def test_neurons_of_several_sessions_are_combined():
         ({"held_out": "pairs", "shape": (15, 14)}, "at most 20,000 pairs; got 21,945 pairs of 210"),
         ({"targets": np.zeros(3)}, "targets have an entry for each trial; got 3 for "),
         ({"varied": True}, "all trials of a condition have one target; got "),
+        ({"targets": "size"}, "targets are numbers, or name a component; got 'size'; choose from "),
     ],
 )  # fmt: skip
 def test_the_sentences_of_bad_input(changes, sentence):

@@ -16,19 +16,17 @@ from partwhole.features.subsets import overlap_sets
 from partwhole.measures._rows import averaging
 from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.equivalent import Scalars, answers_of
-from partwhole.measures.readouts.labels import credit, label_columns, right_shares
+from partwhole.measures.readouts.labels import credit, right_shares
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapMeans
 from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, penalty_of
 from partwhole.measures.readouts.sets import Sets, sets_of
+from partwhole.measures.readouts.targets import Labelled, targets_of
 from partwhole.measures.salience import Salience
 from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# The columns of each component, and its value at each condition.
-Labelled = list[tuple[slice, Int[np.ndarray, " T"]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +174,7 @@ class HeldOutReadouts:
 @door
 def held_out_readouts(
     recording: Recording,
-    targets: Float[np.ndarray, " n"] | Float[np.ndarray, "n k"] | None = None,
+    targets: str | Float[np.ndarray, " n"] | Float[np.ndarray, "n k"] | None = None,
     *,
     held_out: Sets = "each",
     ridge: NonNegative | None = None,
@@ -193,9 +191,9 @@ def held_out_readouts(
     ----------
     recording : Recording
         Averaged over time; of neurons of several sessions, trials are combined at random.
-    targets : float array, shape (n,) or (n, k), default None
-        Of a recording whose neurons were recorded together, numbers to answer with, the same for
-        all trials of a condition; None for the value of each component.
+    targets : str; or float array, shape (n,) or (n, k), default None
+        What to answer with: the name of a component, for its values; or numbers, the same for all
+        trials of a condition. None is the value of each component.
     held_out : {"each", "pairs"} or bool array, keyword-only, default "each"
         Hold out every condition by itself, or every two of them together; or the conditions whose
         trials are marked, shape (n,), or (F, n) for several sets.
@@ -217,8 +215,8 @@ def held_out_readouts(
     ------
     InputError
         If no condition is repeated, for fewer than three conditions, for targets that differ within
-        a condition, for masks that mark a part of a condition, none, or leave fewer than two,
-        and for more than 20,000 sets.
+        a condition or name no component, for masks that mark a part of a condition, none, or leave
+        fewer than two, and for more than 20,000 sets.
 
     Notes
     -----
@@ -240,12 +238,6 @@ def held_out_readouts(
     >>> readouts.measured_accuracy.mean(axis=0).round(1).tolist()
     [0.6, 0.8]
     """
-    require(
-        targets is None or len(recording.blocks) == 1,
-        "targets are those of trials in which all neurons were recorded",
-        f"{len(recording.blocks)} blocks of neurons",
-        "leave targets out to read out each component",
-    )
     whole = recording.averaged().pseudo_trials(seed)
     index, conditions = whole.condition_of_trial, whole.conditions
     require(
@@ -254,7 +246,8 @@ def held_out_readouts(
         f"{len(conditions)} conditions",
         "add conditions",
     )
-    by_condition, outputs, labelled = _targets(whole, targets)
+    answered = targets_of(targets, recording, conditions)
+    by_condition, labelled = answered.by_condition, answered.labelled
     means, noise = means_and_noise(whole.responses, index)
     penalty = penalty_of(ridge, whole.responses)
     sets = sets_of(held_out, recording, conditions)
@@ -288,12 +281,12 @@ def held_out_readouts(
     return HeldOutReadouts(
         whole,
         sets,
-        outputs,
+        answered.outputs,
         by_condition[np.nonzero(sets)[1]],
         predicted,
         measured,
         from_saliences if saliences is not None else None,
-        whole.names if labelled else (),
+        answered.labels,
         accuracy,
         right,
         np.array([1.0 / len(np.unique(values)) for _, values in labelled]),
@@ -334,47 +327,6 @@ def _measured(
     right = [credit(answers[:, columns], values[conditions]) for columns, values in labelled]
     shares = mean_of @ np.stack(right, axis=1) if right else np.empty((len(counts), 0))
     return mean_of @ answers, shares
-
-
-def _targets(
-    recording: Recording, targets: np.ndarray | None
-) -> tuple[np.ndarray, tuple[str, ...], Labelled]:
-    """Return the target of each condition, names of outputs, and the columns of each component."""
-    if targets is None:
-        columns, names, labelled, start = [], [], [], 0
-        for name, values, index in zip(
-            recording.names, recording.values, recording.conditions.T, strict=True
-        ):
-            present, labels = np.unique(index, return_inverse=True)
-            if len(present) < 2:
-                columns.append(np.ones((len(labels), 1)))
-                names.append(f"{name} = {values[present[0]]}")
-            else:
-                columns.append(label_columns(labels, len(present)))
-                chosen = present[1:] if len(present) == 2 else present
-                names += [f"{name} = {values[i]}" for i in chosen]
-            stop = start + columns[-1].shape[1]
-            labelled.append((slice(start, stop), labels))
-            start = stop
-        return np.hstack(columns), tuple(names), labelled
-    y = targets.reshape(len(targets), -1)
-    require(
-        len(y) == recording.n_trials,
-        "targets have an entry for each trial",
-        f"{len(y)} for {recording.n_trials}",
-        "pass the number that each trial's condition asks for",
-    )
-    index = recording.condition_of_trial
-    _, first = np.unique(index, return_index=True)
-    odd = np.flatnonzero((y != y[first][index]).any(axis=1))
-    require(
-        not len(odd),
-        "all trials of a condition have one target",
-        f"{y[odd[:1]].ravel().tolist()} in trial {odd[0] if len(odd) else 0}, and others",
-        "average them",
-    )
-    names = ("answer",) if y.shape[1] == 1 else tuple(f"answer {j}" for j in range(y.shape[1]))
-    return y[first], names, []
 
 
 def _determined(

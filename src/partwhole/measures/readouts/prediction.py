@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import NonNegative
-from partwhole.features.conjunctions import Dictionary
+from partwhole._types import NonNegative, Seed
 from partwhole.measures.readouts.equivalent import answers_of
 from partwhole.measures.readouts.labels import are_labels
 from partwhole.measures.readouts.lda import LDA
@@ -17,17 +16,20 @@ from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, pena
 from partwhole.measures.readouts.result import Readout
 from partwhole.measures.readouts.svm import SVM
 from partwhole.measures.readouts.trained import Linear, by_condition, ridge_readout
+from partwhole.measures.readouts.trials import trials_of_arrays, trials_of_recording
+from partwhole.recordings import Recording
 
 
 @door
 def predict_readout(
-    features: Float[np.ndarray, "n p"],
-    components: Int[np.ndarray, "n C"],
-    targets: Float[np.ndarray, " n"] | Float[np.ndarray, "n k"],
-    is_train: Bool[np.ndarray, " n"],
+    features: Recording | Float[np.ndarray, "n p"],
+    components: Int[np.ndarray, "n C"] | None = None,
+    targets: str | Float[np.ndarray, " n"] | Float[np.ndarray, "n k"] | None = None,
+    is_train: Bool[np.ndarray, " n"] | None = None,
     *,
     ridge: NonNegative | None = None,
     classifier: LDA | SVM | None = None,
+    seed: Seed = 0,
 ) -> Readout:
     r"""Predict what a linear readout of noisy trials answers at every condition, held out or not.
 
@@ -39,15 +41,18 @@ def predict_readout(
 
     Parameters
     ----------
-    features : float array, shape (n, p)
-        A row for each trial: neurons, voxels or units.
-    components : int array, shape (n, C)
-        The condition of each trial, as values of its components.
-    targets : float array, shape (n,) or (n, k)
-        The same for all trials of a condition. Labels as -1 and +1: one column for two, a column
-        each for more.
+    features : Recording; or float array, shape (n, p)
+        Trials of known conditions, averaged over time; of neurons of several sessions, trials are
+        combined at random. Or a row for each trial: neurons, voxels or units.
+    components : int array, shape (n, C), default None
+        Of an array, the condition of each trial, as values of its components.
+    targets : str; or float array, shape (n,) or (n, k); default None
+        Numbers, the same for all trials of a condition. Labels as -1 and +1: one column for two, a
+        column each for more. Of a recording also the name of a component, for its values as labels,
+        or None for those of all components.
     is_train : bool array, shape (n,)
-        The trials on which the readout is trained. Conditions without any are held out.
+        The trials on which the readout is trained. Conditions without any are held out. Of neurons
+        of several sessions, all trials of a condition or none.
     ridge : float, keyword-only, default None
         The penalty on squared weights, in squared units of features: that of scikit-learn's Ridge.
         0 is least squares, of the smallest norm where features outnumber trials. None is the mean
@@ -55,6 +60,8 @@ def predict_readout(
         parameters of their own.
     classifier : LDA or SVM, keyword-only, default None
         In place of a ridge readout, for labels: `LDA` for two and more, `SVM` for two.
+    seed : int, keyword-only, default 0
+        For the combination of trials of several sessions.
 
     Returns
     -------
@@ -66,7 +73,8 @@ def predict_readout(
     InputError
         If no condition is repeated, so that noise can't be told from conditions, if targets of a
         condition differ, if training has a single condition or none, for a classifier with other
-        targets than labels, and where its equations can't be solved.
+        targets than labels, where its equations can't be solved, for components beside a recording,
+        and for an array without them.
 
     Notes
     -----
@@ -103,32 +111,29 @@ def predict_readout(
     >>> readout = predict_readout(noisy, rows, label, rows.min(axis=1) < 2, classifier=SVM(C=0.01))
     >>> np.round([readout.accuracy[-1], readout.trained_accuracy[-1]], 1).tolist()
     [0.9, 0.9]
+
+    Of a recording, the value of a component:
+
+    >>> from partwhole.recordings import from_trials
+    >>> noisy = clean + 2.0 * rng.normal(size=clean.shape)
+    >>> recording = from_trials(noisy, {"shape": rows[:, 0], "size": rows[:, 1]})
+    >>> readout = predict_readout(recording, targets="size", is_train=rows.min(axis=1) < 2)
+    >>> np.round([readout.accuracy[-1], readout.trained_accuracy[-1]], 1).tolist()
+    [0.9, 0.8]
     """
-    y = targets.reshape(len(targets), -1)
-    n_values = [int(column.max()) + 1 for column in components.T]
-    require(
-        components.min(initial=0) >= 0,
-        "components are value indices from 0",
-        components.min(initial=0),
-        "renumber them",
-    )
-    _, index = Dictionary.of(components, tuple(range(components.shape[1])), n_values)
-    _, first, index = np.unique(index, return_index=True, return_inverse=True)
+    if isinstance(features, Recording):
+        of = trials_of_recording(features, components, targets, is_train, seed)
+    else:
+        of = trials_of_arrays(features, components, targets, is_train)
+    index, train, y = of.index, of.is_train, of.targets[of.index]
     trials = np.bincount(index)
-    counts = np.bincount(index, is_train, minlength=len(trials)).astype(np.int64)
+    counts = np.bincount(index, train, minlength=len(trials)).astype(np.int64)
     n_conditions = len(trials)
     require(
         int(np.sum(counts > 0)) > 1,
         "a readout is trained on two conditions or more",
         int(np.sum(counts > 0)),
         "mark trials of others in is_train",
-    )
-    odd = np.flatnonzero((y != y[first][index]).any(axis=1))
-    require(
-        not len(odd),
-        "all trials of a condition have one target",
-        f"{y[odd[:1]].ravel().tolist()} in trial {odd[0] if len(odd) else 0}, and others",
-        "average them",
     )
     require(
         classifier is None or ridge is None,
@@ -142,28 +147,32 @@ def predict_readout(
         "other targets",
         "pass labels, or leave classifier out",
     )
-    means, noise = means_and_noise(features, index)
-    described = MeasuredMeans.of(means, noise, trials, components[first]).centred(counts)
+    x = of.features
+    means, noise = means_and_noise(x, index)
+    described = MeasuredMeans.of(means, noise, trials, of.conditions).centred(counts)
     trained: Linear | None
     if classifier is not None:
-        answers = classifier.answers(described, counts, y[first])
-        trained = classifier.train(features[is_train], y[is_train])
+        answers = classifier.answers(described, counts, of.targets)
+        trained = classifier.train(x[train], y[train])
     else:
-        penalty = penalty_of(ridge, features)
+        penalty = penalty_of(ridge, x)
         least = max(penalty, LEAST_RIDGE * noise.mean_variance)
-        answers, _ = answers_of(described, counts, y[first], least)
-        trained = ridge_readout(features[is_train], y[is_train], penalty)
+        answers, _ = answers_of(described, counts, of.targets, least)
+        trained = ridge_readout(x[train], y[train], penalty)
     of_others = np.full((n_conditions, y.shape[1]), np.nan), np.full(n_conditions, np.nan)
     if trained is not None:
-        others = ~is_train
-        of_others = by_condition(trained(features[others]), y[others], index[others], n_conditions)
+        others = ~train
+        of_others = by_condition(trained(x[others]), y[others], index[others], n_conditions)
     return Readout(
-        components[first],
+        of.conditions,
         counts,
         trials,
-        y[first],
+        of.targets,
         answers.mean,
         answers.between,
         answers.within,
         *of_others,
+        of.names,
+        of.values,
+        of.outputs,
     )

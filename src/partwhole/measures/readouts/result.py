@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ class Readout:
         of each condition; NaN where there are none, and for a hinge loss without scikit-learn.
     trained_accuracy : float array, shape (A,)
         Share of these trials with the right label; NaN for other targets than labels, too.
+    names, values, outputs : tuples
+        Of a recording: names of its components, their values, and what the outputs are.
     """
 
     conditions: Int[np.ndarray, "A C"]
@@ -52,6 +55,9 @@ class Readout:
     within: Float[np.ndarray, "k k"]
     trained: Float[np.ndarray, "A k"]
     trained_accuracy: Float[np.ndarray, " A"]
+    names: tuple[str, ...] = ()
+    values: tuple[tuple[Hashable, ...], ...] = ()
+    outputs: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the sizes, and how far prediction and readout differ on held-out conditions."""
@@ -97,14 +103,16 @@ class Readout:
     def task(self) -> Task:
         """Return the task with a row for each condition, as `partwhole.compare` needs it."""
         targets = self.targets[:, 0] if self.targets.shape[1] == 1 else self.targets
-        columns = self.conditions.T
-        return Task(
-            self.conditions,
-            targets,
-            ~self.held_out,
-            tuple(f"component {c}" for c in range(len(columns))),
-            tuple(tuple(range(int(column.max()) + 1)) for column in columns),
-        )
+        return Task(self.conditions, targets, ~self.held_out, self._names, self._values)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.names or tuple(f"component {c}" for c in range(self.conditions.shape[1]))
+
+    @property
+    def _values(self) -> tuple[tuple[Hashable, ...], ...]:
+        numbers = (tuple(range(int(column.max()) + 1)) for column in self.conditions.T)
+        return self.values or tuple(numbers)
 
     @property
     def deviation(self) -> Float[np.ndarray, "A k"]:
@@ -142,13 +150,16 @@ class Readout:
         -------
         pandas.DataFrame
             Its values, trials and training trials; target, predicted answer and its deviation, and
-            the answer of the trained readout, numbered if there are several outputs. Of labels,
-            both accuracies.
+            the answer of the trained readout, numbered or named if there are several outputs. Of
+            labels, both accuracies.
         """
         import pandas as pd
 
-        columns: dict[str, np.ndarray] = {
-            f"component {c}": column for c, column in enumerate(self.conditions.T)
+        columns: dict[str, object] = {
+            name: [values[i] for i in column]
+            for name, values, column in zip(
+                self._names, self._values, self.conditions.T, strict=True
+            )
         }
         columns |= {"trials": self.n_trials, "training trials": self.n_train}
         arrays = {
@@ -158,8 +169,12 @@ class Readout:
             "trained": self.trained,
         }
         k = self.targets.shape[1]
+        outputs = self.outputs or range(k)
         for name, array in arrays.items():
-            columns |= {name if k == 1 else f"{name} {j}": array[:, j] for j in range(k)}
+            columns |= {
+                name if k == 1 else f"{name} {output}": array[:, j]
+                for j, output in enumerate(outputs)
+            }
         if are_labels(self.targets):
             columns |= {"accuracy": self.accuracy, "trained accuracy": self.trained_accuracy}
         return pd.DataFrame(columns)

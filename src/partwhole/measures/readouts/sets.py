@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from partwhole._checks import require
+from partwhole.measures.readouts.targets import present_in
 from partwhole.recordings import Recording
 
 MOST_SETS = 20_000
@@ -68,10 +69,32 @@ def _marked(
         f"shape {masks.shape}",
         "mark the trials of the recording",
     )
+    sets = conditions_marked(folds, recording, conditions)
+    count = sets.sum(axis=1)
+    worst = int(np.argmax(np.where(count > 0, count, len(conditions))))
+    require(
+        bool(np.all((count > 0) & (count < len(conditions) - 1))),
+        "a mask holds out a condition or more, and leaves two or more for training",
+        f"{int(count[worst])} of {len(conditions)} conditions",
+        "mark others",
+    )
+    return sets
+
+
+def conditions_marked(
+    masks: Bool[np.ndarray, "F n"], recording: Recording, conditions: Int[np.ndarray, "T C"]
+) -> Bool[np.ndarray, "F T"]:
+    """Return the conditions of which each mask marks all trials.
+
+    Raises
+    ------
+    InputError
+        If one marks a part of them.
+    """
     index = recording.condition_of_trial
     total = np.bincount(index)
-    sets = np.zeros((len(folds), len(total)), dtype=bool)
-    for mask, members in zip(folds, sets, strict=True):
+    sets = np.zeros((len(masks), len(total)), dtype=bool)
+    for mask, members in zip(masks, sets, strict=True):
         marked = np.bincount(index, mask)
         partly = np.flatnonzero((marked > 0) & (marked < total))
         require(
@@ -82,15 +105,4 @@ def _marked(
             "mark all trials of a condition, or none",
         )
         members[:] = marked > 0
-    # Conditions that a session lacks are left out.
-    present = {tuple(row) for row in conditions.tolist()}
-    sets = sets[:, [tuple(row) in present for row in recording.conditions.tolist()]]
-    count = sets.sum(axis=1)
-    worst = int(np.argmax(np.where(count > 0, count, len(conditions))))
-    require(
-        bool(np.all((count > 0) & (count < len(conditions) - 1))),
-        "a mask holds out a condition or more, and leaves two or more for training",
-        f"{int(count[worst])} of {len(conditions)} conditions",
-        "mark others",
-    )
-    return sets
+    return sets[:, present_in(recording, conditions)]
