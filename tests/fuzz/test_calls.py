@@ -46,6 +46,7 @@ ORDER: Reasons = {
         "comparison.compare with a limit": "task,answers",
         "measures.order_violations": "losses",
         "measures.held_out_readouts": "targets",
+        "measures.predict_readout of a recording": "is_train",
     },
     "one entry for each set of components, or each record of a curve": {
         "features.kernel_spectrum": "sigma",
@@ -114,6 +115,7 @@ TWICE: Reasons = {
         "comparison.compare with a limit": "task,answers",
         "measures.retreat": "targets",
         "measures.held_out_readouts": "targets",
+        "measures.predict_readout of a recording": "is_train",
     },
     "a sweep takes distinct rows, and says so": {
         "limits.solve for orders": "data",

@@ -1,6 +1,7 @@
 """Arrays in, numbers out: readings of a learner's features, answers and learning curves.
 
-These are the measures most often used. The others are in the modules of their subject:
+Those of representations take a `Recording`, most of them arrays too. These are the measures most
+often used; the others are in the modules of their subject:
 
 abstraction
     Of a `Recording`: `parallelism` of a component's coding vectors, `ccgp` (how well decoders

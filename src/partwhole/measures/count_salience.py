@@ -11,7 +11,9 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Bounds, Seed
-from partwhole.measures._samples import grid_weights
+from partwhole.measures._count_pairs import CountedTuples
+from partwhole.measures._samples import blocks_of, centred_by_group
+from partwhole.recordings import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,8 @@ class CountSalience:
 
 @door
 def count_salience(
-    features: Float[np.ndarray, "n p"],
-    components: Int[np.ndarray, "n C"],
+    features: Recording | Float[np.ndarray, "n p"],
+    components: Int[np.ndarray, "n C"] | None = None,
     *,
     self_pairs: bool = False,
     max_tuples: Annotated[int, Bounds(at_least=2)] = 2000,
@@ -62,10 +64,11 @@ def count_salience(
 
     Parameters
     ----------
-    features : float array, shape (n, p)
-        One row for each sample.
-    components : int array, shape (n, C)
-        The sample's tuple.
+    features : Recording; or float array, shape (n, p)
+        Trials of known conditions. Times are averaged; neurons of different sessions add up; of
+        groups, only products of different ones count. Or one row for each sample.
+    components : int array, shape (n, C), default None
+        Of an array, the sample's tuple.
     self_pairs : bool, keyword-only, default False
         Count a sample's similarity with itself, so that a tuple with one sample counts too.
     max_tuples : int, keyword-only, default 2000
@@ -80,8 +83,9 @@ def count_salience(
     Raises
     ------
     InputError
-        When rows disagree in number, there are fewer than two tuples, or none has two samples
-        (unless `self_pairs`).
+        When rows disagree in number, there are fewer than two tuples, none has two samples (unless
+        `self_pairs`) or is in two groups, for components beside a recording, and for an array
+        without them.
 
     Notes
     -----
@@ -95,67 +99,68 @@ def count_salience(
     >>> count_salience(clean, rows, self_pairs=True).similarity.tolist()
     [0.0, 1.0, 2.0]
     """
-    rows, index, counts = np.unique(components, axis=0, return_inverse=True, return_counts=True)
-    index = index.ravel()
-    require(len(rows) >= 2, "pairs need two tuples", len(rows), "add others")
+    blocks = blocks_of(features, components, None)
+    grouped = blocks[0].groups is not None
+    require(
+        not (grouped and self_pairs),
+        "a sample's similarity with itself is no product across groups",
+        "self_pairs for a recording with groups",
+        "leave self_pairs out",
+    )
+    by_block = [CountedTuples.of(block, max_tuples, seed) for block in blocks]
+    parts = [_similarity(tuples, self_pairs) for tuples in by_block]
+    if isinstance(features, Recording) and len(blocks) > 1:
+        (samples,) = blocks_of(features.averaged().pseudo_trials(seed), None, None)
+        together = CountedTuples.of(samples, max_tuples, seed)
+    elif grouped:
+        together = CountedTuples.of(centred_by_group(blocks[0]), max_tuples, seed)
+    else:
+        together = by_block[0]
+    n_pairs = np.min([part[1] for part in parts], axis=0)
+    return CountSalience(
+        np.sum([part[0] for part in parts], axis=0),
+        n_pairs,
+        float(np.sum([part[2] for part in parts])),
+        together.structure,
+        min(len(tuples.drawn) for tuples in by_block),
+        int(n_pairs[-1]),
+    )
+
+
+def _similarity(
+    tuples: CountedTuples, self_pairs: bool
+) -> tuple[Float[np.ndarray, " orders"], Int[np.ndarray, " orders"], float]:
+    """Return the similarity of a block of features by count, pairs of tuples, and noise."""
+    index, counts, features = tuples.index, tuples.counts, tuples.features
     repeated = counts >= 2
     require(
         self_pairs or bool(repeated.any()),
         "the similarity of identical tuples needs a tuple with two samples",
-        f"one sample for each of {len(rows)} tuples",
+        f"one sample for each of {len(counts)} tuples",
         "add repeats, or pass self_pairs=True if the features carry no noise",
     )
-    drawn = np.arange(len(rows))
-    if len(rows) > max_tuples:
-        drawn = np.sort(np.random.default_rng(seed).choice(len(rows), max_tuples, replace=False))
-    order = np.argsort(index, kind="stable")
-    sums = np.add.reduceat(features[order], np.cumsum(counts) - counts, axis=0)
+    sums = tuples.means * counts[:, None]
     squares = np.bincount(index, np.einsum("ij,ij->i", features, features))
-    squared_norms = np.einsum("ij,ij->i", sums, sums)
+    lengths = np.einsum("ij,ij->i", sums, sums)
     noise = float("nan")
     if repeated.any():
-        deviation = squares - squared_norms / counts
+        deviation = squares - lengths / counts
         noise = float(np.mean(deviation[repeated] / (counts[repeated] - 1)))
-
-    if self_pairs:
-        squared = squared_norms / counts**2
-    else:
-        products = (squared_norms - squares) / np.maximum(counts * (counts - 1.0), 1.0)
+    squared = lengths / counts**2
+    if not self_pairs:
+        products = (lengths - squares) / np.maximum(counts * (counts - 1.0), 1.0)
         # A tuple with one sample takes the noise of the others.
-        squared = np.where(repeated, products, squared_norms / counts**2 - noise)
-    n_components = rows.shape[1]
-    means, tuples, lengths = sums[drawn] / counts[drawn, None], rows[drawn], squared[drawn]
-    centred = means - grid_weights(rows) @ (sums / counts[:, None])
-    half, total, square = (np.zeros(n_components + 1) for _ in range(3))
-    pairs = np.zeros(n_components + 1, dtype=np.int64)
-    for i in range(0, len(tuples), 256):
-        shared = np.zeros((len(tuples[i : i + 256]), len(tuples)), dtype=np.int64)
-        for column in tuples.T:
-            shared += column[i : i + 256, None] == column[None, :]
-        inner = means[i : i + 256] @ means.T
-        distance = 0.5 * (lengths[i : i + 256, None] + lengths) - inner
-        similarity = (centred[i : i + 256] @ centred.T).ravel()
-        shared = shared.ravel()
-        pairs += np.bincount(shared, minlength=n_components + 1)
-        half += np.bincount(shared, distance.ravel(), n_components + 1)
-        total += np.bincount(shared, similarity, n_components + 1)
-        square += np.bincount(shared, similarity**2, n_components + 1)
-    # Different tuples never share all; every pair was met twice.
-    similarity = np.full(n_components + 1, np.nan)
+        squared = np.where(repeated, products, squared - noise)
+    half, n_pairs = tuples.half_distances(squared)
+    pairs, mean_square = n_pairs, float(np.mean(squared))
+    if tuples.groups is not None:
+        mean_square, half, pairs = tuples.across_groups()
+    # Every pair was met twice.
+    n_pairs = np.where(pairs > 0, n_pairs // 2, 0)
+    n_pairs[-1] = len(counts)
+    similarity = np.full(len(pairs), np.nan)
     np.divide(half, pairs, out=similarity, where=pairs > 0)
-    similarity = float(np.mean(squared)) - similarity
-    similarity[-1] = float(np.mean(squared))
-    different = slice(0, n_components)
-    mean = total[different].sum() / pairs[different].sum()
-    spread = square[different].sum() - pairs[different].sum() * mean**2
-    present = pairs[different] > 0
-    explained = np.sum(
-        pairs[different][present]
-        * (total[different] / np.maximum(pairs[different], 1) - mean)[present] ** 2
-    )
-    structure = (
-        float(explained / spread) if spread > 1e-12 * square[different].sum() else float("nan")
-    )
-    n_pairs = pairs // 2
-    n_pairs[-1] = len(rows)
-    return CountSalience(similarity, n_pairs, noise, structure, len(tuples), len(rows))
+    similarity = mean_square - similarity
+    # Different tuples never share all.
+    similarity[-1] = mean_square
+    return similarity, n_pairs, noise
