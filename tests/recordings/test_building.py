@@ -75,6 +75,8 @@ def test_responses_of_any_form(form):
     assert recording.responses.dtype == np.float64
     assert recording.groups is not None
     assert recording.groups.tolist() == [0] * 4 + [1] * 4
+    assert recording.group_values == (1, 2)
+    assert recording.session_values == ()
     assert labels(recording) == list(zip(SHAPES, COLOURS, strict=True))
 
 
@@ -284,6 +286,7 @@ def test_trials_unlike_others_of_their_session_are_dropped(seed):
     np.testing.assert_array_equal(recording.responses, responses[keep])
     assert recording.sessions is not None
     assert recording.sessions.tolist() == (sessions[keep] == "tue").astype(int).tolist()
+    assert recording.session_values == ("mon", "tue")
 
 
 @pytest.mark.parametrize(
@@ -566,8 +569,8 @@ OPTIONS = {
     ),
     "groups of two sessions": (
         {"groups": "run", "sessions": list("abababab")},
-        "a group is in one session; got group number 0 in 2; give the groups of each session names "
-        "of their own, such as day and run together",
+        "a group is in one session; got group 1 in 2; give the groups of each session names of "
+        "their own, such as day and run together",
     ),
     "times without an axis": (
         {"times": [0.0, 1.0]},
@@ -605,7 +608,7 @@ def test_more_sentences():
     parted[5, 0] = np.nan
     assert refusal(parted, ONE, sessions=RUNS) == (
         "a neuron is recorded in all trials of a session, or in none; got trial 5 unlike others of "
-        "its session at neuron 0 (counted from 0); pass missing='drop' to leave such trials out"
+        "session 2 at neuron 0 (counted from 0); pass missing='drop' to leave such trials out"
     )
     parted[:, 0] = np.nan
     assert refusal(parted, ONE, sessions=RUNS) == (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -178,6 +180,15 @@ def test_pseudo_trials(seed, n_sessions, times, draw):
     assert bool(pseudo.notes) == bool(left_out)
 
 
+def test_pseudo_trials_have_no_labels_of_sessions():
+    whole = parted(0, 2)
+    days = np.unique(whole.sessions, return_inverse=True)[1]
+    labelled = replace(whole, sessions=days, session_values=("monday", "tuesday"))
+    pseudo = labelled.pseudo_trials(3)
+    np.testing.assert_array_equal(pseudo.responses, whole.pseudo_trials(3).responses)
+    assert (pseudo.sessions, pseudo.session_values) == (None, ())
+
+
 def test_pseudo_trials_are_drawn_by_a_seed():
     whole = parted(1, 3)
     assert len(whole.blocks) > 1
@@ -282,8 +293,34 @@ SENTENCES = {
     ),
     "a group of two sessions": (
         {"groups": [-3] * 6 + [4] * 6, "sessions": [1] * 5 + [2] * 7},
-        "a group is in one session; got group number -3 in 2; give the groups of each session "
+        "a group is in one session; got group -3 in 2; give the groups of each session "
         "names of their own, such as day and run together",
+    ),
+    "a labelled group of two sessions": (
+        {"groups": [0] * 6 + [1] * 6, "sessions": [1] * 5 + [2] * 7, "group_values": ("one", "b")},
+        "a group is in one session; got group 'one' in 2; give the groups of each session names of "
+        "their own, such as day and run together",
+    ),
+    "labels of too few groups": (
+        {"groups": [0, 1, 2] * 4, "group_values": ("first", "second")},
+        "groups with labels are indices of these; got 2 labels for indices 0..2; number groups "
+        "from 0, or leave their labels out",
+    ),
+    "labels of no sessions": (
+        {"session_values": ("monday",)},
+        "sessions with labels are indices of these; got 1 label for no sessions; number sessions "
+        "from 0, or leave their labels out",
+    ),
+    "a label of two sessions": (
+        {"sessions": [0, 1] * 6, "session_values": ("monday", "monday")},
+        "labels of sessions differ; got 1 repeated; list each once",
+    ),
+    "NaN in a part of a labelled session": (
+        {"responses": np.where(R[3, 2] == R, np.nan, R), "sessions": [0] * 6 + [1] * 6,
+         "session_values": ("monday", "tuesday")},
+        "a neuron is recorded in all trials of a session, or in none; got trial 3 unlike others of "
+        "session 'monday' at neuron 2 (counted from 0); pass missing='drop' to leave such trials "
+        "out",
     ),
     "infinite": (
         {"responses": np.where(R[3, 2] == R, -np.inf, R)},
@@ -298,12 +335,12 @@ SENTENCES = {
     "NaN in a part of a session": (
         {"responses": np.where(R[3, 2] == R, np.nan, R), "sessions": [0] * 6 + [1] * 6},
         "a neuron is recorded in all trials of a session, or in none; got trial 3 unlike others of "
-        "its session at neuron 2 (counted from 0); pass missing='drop' to leave such trials out",
+        "session 0 at neuron 2 (counted from 0); pass missing='drop' to leave such trials out",
     ),
     "NaN at one time": (
         {"responses": np.where(MOVIE[0, 2, 3] == MOVIE, np.nan, MOVIE), "sessions": [0] * 12},
         "a neuron is recorded in all trials of a session, or in none; got trial 0 unlike others of "
-        "its session at neuron 2 (counted from 0); pass missing='drop' to leave such trials out",
+        "session 0 at neuron 2 (counted from 0); pass missing='drop' to leave such trials out",
     ),
     "never recorded": (
         {"responses": np.where(np.arange(4) == 1, np.nan, R), "sessions": [0] * 12},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,6 +41,20 @@ def test_a_data_set_has_the_responses_and_the_labels_as_they_are():
     }
     assert dataset.channel_descriptors == {"neuron": [0, 1, 2, 3]}
     assert "groups" not in recording().to_rsatoolbox().obs_descriptors
+
+
+def test_groups_and_sessions_have_their_labels():
+    table = {"shape": ROWS[:, 0], "size": ROWS[:, 1], "run": np.array(["x", "y", "z"])[RUNS]}
+    whole = from_trials(R, table, groups="run", sessions=np.where(RUNS < 2, "mon", "tue"))
+    words = whole.to_rsatoolbox().obs_descriptors
+    assert words["groups"] == ["x"] * 6 + ["y"] * 6 + ["z"] * 6
+    assert words["sessions"] == ["mon"] * 12 + ["tue"] * 6
+    part = whole.select(RUNS != 1)
+    assert part.to_rsatoolbox().obs_descriptors["groups"] == ["x"] * 6 + ["z"] * 6
+    by_label = calc_rdm(whole.to_rsatoolbox(), "crossnobis", "condition", cv_descriptor="groups")
+    numbers = replace(whole, group_values=(), session_values=()).to_rsatoolbox()
+    by_number = calc_rdm(numbers, "crossnobis", "condition", cv_descriptor="groups")
+    np.testing.assert_array_equal(by_label.dissimilarities, by_number.dissimilarities)
 
 
 def test_times_make_a_temporal_data_set():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwhole._checks import require
+from partwhole.recordings._rules import label_of
 from partwhole.recordings.blocks import Block
 
 if TYPE_CHECKING:
@@ -37,9 +38,13 @@ def _columns(recording: Recording) -> dict[str, list[Any]]:
             recording.names, recording.values, recording.components.T, strict=True
         )
     }
-    added = {
-        name: index.tolist()
-        for name, index in (("groups", recording.groups), ("sessions", recording.sessions))
+    parts = (
+        ("groups", recording.groups, recording.group_values),
+        ("sessions", recording.sessions, recording.session_values),
+    )
+    added: dict[str, list[Any]] = {
+        name: [label_of(number, values) for number in index.tolist()]
+        for name, index, values in parts
         if index is not None
     }
     # A single component of that name is the condition, with its labels as they are.

@@ -67,7 +67,29 @@ def require_conditions(
     )
 
 
-def require_groups(groups: np.ndarray | None, sessions: np.ndarray | None) -> None:
+def require_labels(name: str, index: np.ndarray | None, values: tuple[Hashable, ...]) -> None:
+    """Require that groups or sessions with labels are indices of them."""
+    if not values:
+        return
+    require(
+        index is not None and index.min() >= 0 and index.max() < len(values),
+        f"{name} with labels are indices of these",
+        f"{len(values)} label{'s' * (len(values) != 1)} for "
+        + (f"no {name}" if index is None else f"indices {index.min()}..{index.max()}"),
+        f"number {name} from 0, or leave their labels out",
+    )
+    repeated = len(values) - len({*values})
+    require(not repeated, f"labels of {name} differ", f"{repeated} repeated", "list each once")
+
+
+def label_of(number: int, values: tuple[Hashable, ...]) -> Hashable:
+    """Return the label of a group or session, which is its number if there are none."""
+    return values[number] if values else number
+
+
+def require_groups(
+    groups: np.ndarray | None, sessions: np.ndarray | None, values: tuple[Hashable, ...] = ()
+) -> None:
     """Require several groups, each of one session."""
     if groups is None:
         return
@@ -84,12 +106,14 @@ def require_groups(groups: np.ndarray | None, sessions: np.ndarray | None) -> No
     require(
         bool(np.all(counts == 1)),
         "a group is in one session",
-        f"group number {numbers[counts.argmax()]} in {counts.max()}",
+        f"group {label_of(int(numbers[counts.argmax()]), values)!r} in {counts.max()}",
         "give the groups of each session names of their own, such as day and run together",
     )
 
 
-def require_responses(responses: np.ndarray, sessions: np.ndarray | None) -> None:
+def require_responses(
+    responses: np.ndarray, sessions: np.ndarray | None, values: tuple[Hashable, ...] = ()
+) -> None:
     """Require finite responses that vary, missing where a session lacks a neuron alone."""
     infinite = int(np.isinf(responses).sum())
     require(
@@ -118,7 +142,8 @@ def require_responses(responses: np.ndarray, sessions: np.ndarray | None) -> Non
         require(
             not partly.any(),
             "a neuron is recorded in all trials of a session, or in none",
-            f"trial {trial} unlike others of its session at neuron {neuron} (counted from 0)",
+            f"trial {trial} unlike others of session {label_of(int(sessions[trial]), values)!r} at "
+            f"neuron {neuron} (counted from 0)",
             "pass missing='drop' to leave such trials out",
         )
         never = np.all(by_trial, axis=(0, 2))

@@ -93,16 +93,20 @@ def from_trials(
     codes, values = zip(*(value_codes(parts["component", name]) for name in chosen), strict=True)
     coded = np.column_stack(codes)
     _require_few_conditions(coded, chosen)
-    indices = {role: value_codes(parts[role, ""])[0] for role, name in parts if not name}
+    others = {role: value_codes(parts[role, ""]) for role, name in parts if not name}
+    group, group_values = others.get("groups", (None, ()))
+    session, session_values = others.get("sessions", (None, ()))
     return Recording(
         array,
         coded,
         tuple(chosen),
         tuple(values),
-        indices.get("groups"),
-        indices.get("sessions"),
+        group,
+        session,
         own_times if times is None else times,
         notes,
+        group_values,
+        session_values,
     )
 
 

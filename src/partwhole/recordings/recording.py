@@ -13,11 +13,13 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Index, Real, Seed
+from partwhole.recordings._parts import with_trials, without_component
 from partwhole.recordings._rsatoolbox import dataset_of
 from partwhole.recordings._rules import (
     require_axes,
     require_conditions,
     require_groups,
+    require_labels,
     require_responses,
 )
 from partwhole.recordings.blocks import Block, blocks_of, combined
@@ -47,6 +49,8 @@ class Recording:
     times : float array, shape (t,), optional
     notes : tuple of str, default ()
         What was left out in reading.
+    group_values, session_values : tuples, default ()
+        Labels of groups and sessions, which are then indices of them; else they are numbers.
 
     Raises
     ------
@@ -71,12 +75,16 @@ class Recording:
     sessions: Int[np.ndarray, " n"] | None = None
     times: Float[np.ndarray, " _"] | None = None
     notes: tuple[str, ...] = ()
+    group_values: tuple[Hashable, ...] = ()
+    session_values: tuple[Hashable, ...] = ()
 
     def __post_init__(self) -> None:
         require_axes(self.responses.shape, self.times)
         require_conditions(self.components, self.names, self.values)
-        require_groups(self.groups, self.sessions)
-        require_responses(self.responses, self.sessions)
+        require_labels("groups", self.groups, self.group_values)
+        require_labels("sessions", self.sessions, self.session_values)
+        require_groups(self.groups, self.sessions, self.group_values)
+        require_responses(self.responses, self.sessions, self.session_values)
 
     def __repr__(self) -> str:
         """Return the size and the components."""
@@ -173,21 +181,7 @@ class Recording:
         InputError
             For a name that no component has, and for the only one.
         """
-        require(
-            name in self.names and self.n_components > 1,
-            "one of several components is split off",
-            f"{name!r} of {', '.join(map(repr, self.names))}",
-            "name another",
-        )
-        c = self.names.index(name)
-        values = tuple(self.values[c][index] for index in self.components[:, c])
-        rest = replace(
-            self,
-            components=np.delete(self.components, c, axis=1),
-            names=(*self.names[:c], *self.names[c + 1 :]),
-            values=(*self.values[:c], *self.values[c + 1 :]),
-        )
-        return rest, values
+        return without_component(self, name)
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -272,26 +266,7 @@ class Recording:
             For a mask of another length, numbers out of range, and trials that are no recording,
             such as those of a single condition.
         """
-        if trials.dtype == bool:
-            rule = "a mask has an entry for each trial"
-            lengths = f"{len(trials)} for {self.n_trials} trials"
-            require(len(trials) == self.n_trials, rule, lengths, "pass a mask of all trials")
-            trials = np.flatnonzero(trials)
-        require(
-            len(trials) > 0 and trials.min() >= 0 and trials.max() < self.n_trials,
-            f"trials are numbers from 0 to {self.n_trials - 1}",
-            f"numbers from {trials.min()} to {trials.max()}" if len(trials) else "none",
-            "choose some of them",
-        )
-        parts = (self.groups, self.sessions)
-        groups, sessions = (None if part is None else part[trials] for part in parts)
-        return replace(
-            self,
-            responses=self.responses[trials],
-            components=self.components[trials],
-            groups=groups,
-            sessions=sessions,
-        )
+        return with_trials(self, trials)
 
     @door
     def pseudo_trials(self, seed: Seed = 0) -> Recording:
@@ -332,6 +307,8 @@ class Recording:
             groups=None,
             sessions=None,
             notes=(*self.notes, *([lack] if missing else [])),
+            group_values=(),
+            session_values=(),
         )
 
     def to_rsatoolbox(self) -> Any:
@@ -340,10 +317,10 @@ class Recording:
         Returns
         -------
         rsatoolbox.data.Dataset
-            With a descriptor of trials for each component, its labels as they are; for the
-            "condition", in words; and for "groups" and "sessions", if there are any. Channels have
-            the number of their "neuron". With times, a TemporalDataset. Of neurons that were not
-            all recorded together, a list with a data set for each block of them.
+            With a descriptor of trials for each component, and for "groups" and "sessions" if there
+            are any, their labels as they are; and for the "condition", in words. Channels have the
+            number of their "neuron". With times, a TemporalDataset. Of neurons that were not all
+            recorded together, a list with a data set for each block of them.
 
         Raises
         ------
