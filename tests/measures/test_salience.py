@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from itertools import combinations, product
 
@@ -217,7 +218,14 @@ def test_overlaps_that_no_pair_has_are_told():
     found = salience(np.eye(4), rows)
     assert np.isnan(found.kappa[0])
     assert np.isnan(found.kappa[2])
-    assert "no two tuples share exactly nothing: that similarity is NaN" in found.notes
+    assert found.notes[:2] == (
+        "no two conditions share nothing: how similar they would be is unknown",
+        "no two conditions share component 1 and nothing else: how similar they would be is "
+        "unknown",
+    )
+    names, values = ("shape", "size"), (("disc",), ("small", "large"))
+    labelled = salience(Recording(np.eye(4), rows, names, values))
+    assert labelled.notes[1].startswith("no two conditions share size and nothing else: how")
     with pytest.raises(InputError, match=r"a kernel needs the similarity of every overlap set; "):
         _ = found.kernel
 
@@ -226,7 +234,7 @@ def test_salience_of_a_representation_that_separates_nothing_is_nan():
     found = salience(np.ones((6, 2)), np.repeat([[0], [1], [2]], 2, axis=0))
     assert np.isnan(found.salience[0])
     assert np.isnan(found.structure)
-    assert any("no more similar" in note for note in found.notes)
+    assert any("no more alike" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -322,8 +330,24 @@ def test_without_repeats_there_is_no_interval():
         assert np.isnan(interval).all()
     assert np.isnan(list(found.saliences_interval.values())).all()
     assert found.kernels() == []
-    assert "no tuple has two samples to draw from: intervals are NaN" in found.notes
+    assert "no condition has two trials to draw from: there are no intervals" in found.notes
     assert not any("add no spread" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("options", [{}, {"self_pairs": True}, {"bootstrap": 20}])
+def test_notes_are_in_words_of_experiments(options):
+    rng = np.random.default_rng(0)
+    cells = np.array([[0, 0], [0, 1], [1, 1]])
+    notes: list[str] = []
+    for counts in ([2, 2, 2], [2, 1, 1], [5, 1, 2], [1, 1, 1]):
+        rows = np.repeat(cells, counts, axis=0)
+        if max(counts) > 1 or options.get("self_pairs"):
+            notes += salience(rng.normal(size=(len(rows), 2)), rows, **options).notes
+    assert len(notes) > 2
+    assert not any(re.search("tuple|sample|NaN|replicate", note) for note in notes)
+    assert "a condition with one trial is taken to have the noise of the others" in notes or (
+        "self_pairs" in options
+    )
 
 
 def test_low_structure_is_told():
@@ -332,8 +356,8 @@ def test_low_structure_is_told():
     found = salience(alike, ROWS)
     assert 0.0 < found.structure < 0.5
     assert found.notes == (
-        f"structure is {found.structure:.2f}: similarity depends on more than the overlap; "
-        "predictions from `kernel` can be far off",
+        f"structure is {found.structure:.2f}: similarity depends on more than which components "
+        "two conditions share; predictions from `kernel` can be far off",
     )
     assert salience(np.eye(3)[ROWS].reshape(18, 6), ROWS).notes == ()
 
@@ -341,16 +365,16 @@ def test_low_structure_is_told():
 @pytest.mark.parametrize(
     ("data", "components", "reason"),
     [
-        (np.eye(6), [[0], [0], [1], [1], [2], [2]], "all pairs of tuples share the same"),
-        (np.ones((18, 1)), ROWS, "the similarity of different tuples doesn't vary beyond its"),
-        (np.eye(4), [[0, 0], [0, 0], [0, 1], [1, 1]], "fewer than two tuples have two samples"),
+        (np.eye(6), [[0], [0], [1], [1], [2], [2]], "all pairs of conditions share the same"),
+        (np.ones((18, 1)), ROWS, "the similarity of different conditions doesn't vary beyond"),
+        (np.eye(4), [[0, 0], [0, 0], [0, 1], [1, 1]], "fewer than two conditions have two trials"),
     ],
     ids=["one overlap", "constant", "one repeat"],
 )
 def test_missing_structure_says_why(data, components, reason):
     found = salience(data, components)
     assert np.isnan(found.structure)
-    assert any(note.startswith(f"structure is NaN: {reason}") for note in found.notes)
+    assert any(note.startswith(f"structure was not measured: {reason}") for note in found.notes)
 
 
 def by_pairs_of_groups(data, rows, groups):
@@ -445,8 +469,8 @@ def test_few_trials_say_that_there_is_no_interval():
     for _ in range(20):
         result = salience(rng.normal(size=(8, 4)), rows, bootstrap=50)
         missing = np.isnan(list(result.saliences_interval.values())).any()
-        assert missing == any("intervals of saliences are NaN" in note or "are NaN" in note
-                              for note in result.notes)  # fmt: skip
+        assert missing == any("no interval" in note or "no saliences" in note
+                                  for note in result.notes)  # fmt: skip
 
 
 def test_neurons_of_several_sessions_add_up():

@@ -41,10 +41,10 @@ def structure_score(
         repeated = groups.counts[groups.index] >= 2
         features, components = features[repeated], components[repeated]
         if len(np.unique(components, axis=0)) < 2:
-            return np.nan, "fewer than two tuples have two samples"
+            return np.nan, "fewer than two conditions have two trials"
         groups = TupleGroups.of(components)
     if np.sum(groups.n_pairs > 0) < 2:
-        return np.nan, "all pairs of tuples share the same components"
+        return np.nan, "all pairs of conditions share the same components"
     counts, index = groups.counts, groups.index
     mean_of = groups.averaging(np.ones(len(index)))
     means = mean_of @ features
@@ -82,5 +82,5 @@ def structure_score(
     by_set = sum(n_pairs[s] * squared(partners[s], n_pairs[s]) for s in present) / n_pairs.sum()
     grand = squared(partners[present].sum(axis=0), n_pairs.sum())
     if square - grand <= 1e-12 * abs(square):
-        return np.nan, "the similarity of different tuples doesn't vary beyond its noise"
+        return np.nan, "the similarity of different conditions doesn't vary beyond its noise"
     return float((by_set - grand) / (square - grand)), ""

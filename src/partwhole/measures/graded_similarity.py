@@ -244,7 +244,9 @@ def graded_similarity(
                 "shares are imprecise, and their intervals too narrow; add trials"
             )
     else:
-        notes.append("distances of different values do not differ beyond noise: shares are NaN")
+        notes.append(
+            "distances of different values do not differ beyond noise: they have no shares"
+        )
     if chances.get(kind, 0.0) >= LEVEL:
         notes.append(f"{100 * chances[kind]:.0f} % of all orders of the values explain as much")
     return GradedSimilarity(

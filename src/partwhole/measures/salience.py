@@ -6,6 +6,7 @@ of tuples, so no n x n matrix is formed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -400,8 +401,12 @@ def salience(
     replicates = replicates_of(
         blocks, products, centred, chosen, self_pairs, bootstrap, np.random.default_rng(seed)
     )
+    n_components = len(centred).bit_length() - 1
+    names = [f"component {c}" for c in range(n_components)]
+    if isinstance(features, Recording):
+        names = list(features.names)
     result = Salience(
-        len(centred).bit_length() - 1,
+        n_components,
         centred,
         level,
         n_pairs,
@@ -414,7 +419,7 @@ def salience(
         sum(len(block.features) for block in blocks),
         n_pairs[-1].item(),
         (
-            *_notes(n_pairs, centred, counts, self_pairs, bootstrap, chosen),
+            *_notes(n_pairs, centred, counts, self_pairs, bootstrap, chosen, names),
             *_structure_notes(structure, unknown),
         ),
     )
@@ -446,34 +451,54 @@ def _notes(
     self_pairs: bool,
     bootstrap: int,
     resample: Resample,
+    names: Sequence[str],
 ) -> list[str]:
     notes = [
-        f"no two tuples share exactly {set_of(mask) or 'nothing'}: that similarity is NaN"
+        f"no two conditions share {_in_words(set_of(mask), names)} and nothing else: how similar "
+        "they would be is unknown"
+        if mask
+        else "no two conditions share nothing: how similar they would be is unknown"
         for mask in np.flatnonzero(n_pairs == 0).tolist()
     ]
     if self_pairs:
-        notes.append("self-pairs are counted: noise within a tuple passes for similarity")
+        notes.append(
+            "products of a trial with itself are counted: noise within a condition passes for "
+            "similarity"
+        )
     single = int(np.sum(counts == 1))
     over_trials = bootstrap and resample in ("trials", "both")
     if single and not self_pairs:
-        notes.append(f"{single} tuples with one sample take the noise of the others")
+        notes.append(f"{_single(single)} is taken to have the noise of the others")
     if over_trials and single == len(counts):
-        notes.append("no tuple has two samples to draw from: intervals are NaN")
+        notes.append("no condition has two trials to draw from: there are no intervals")
     elif single and over_trials:
-        notes.append(f"{single} tuples with one sample add no spread to the intervals")
+        notes.append(f"{_single(single)} adds no spread to the intervals")
     if centred[-1] <= centred[0]:
-        notes.append("identical tuples are no more similar than others: saliences are NaN")
+        notes.append(
+            "trials of one condition are no more alike than those of others: there are no saliences"
+        )
     return notes
+
+
+def _single(count: int) -> str:
+    """Return how many conditions have one trial, as the subject of a sentence in the singular."""
+    return (
+        "a condition with one trial" if count == 1 else f"each of {count} conditions with one trial"
+    )
+
+
+def _in_words(members: tuple[int, ...], names: Sequence[str]) -> str:
+    return " and ".join(names[c] for c in members)
 
 
 def _structure_notes(structure: float, unknown: str) -> list[str]:
     if unknown:
-        return [f"structure is NaN: {unknown}"]
+        return [f"structure was not measured: {unknown}"]
     if structure >= 0.5:
         return []
     return [
-        f"structure is {structure:.2f}: similarity depends on more than the overlap; "
-        "predictions from `kernel` can be far off"
+        f"structure is {structure:.2f}: similarity depends on more than which components two "
+        "conditions share; predictions from `kernel` can be far off"
     ]
 
 
@@ -489,7 +514,7 @@ def _interval_notes(result: Salience, grouped: bool, products: list[Products]) -
     missing = np.isnan(list(result.saliences_interval.values())).any()
     if undefined and missing and not np.isnan(_shares(result.centred)).any():
         notes.append(
-            f"in {100 * undefined:.0f} % of replicates identical tuples are no more similar than "
-            "others, so that intervals of saliences are NaN: there are too few trials"
+            f"in {100 * undefined:.0f} % of resamplings trials of one condition are no more alike "
+            "than those of others, so that saliences have no interval: there are too few trials"
         )
     return notes

@@ -266,7 +266,7 @@ def test_incomplete_designs_and_weak_codes_are_noted():
     alone = parallelism(line, repetitions=3)
     assert np.isnan(alone.score[0])
     assert np.isnan(alone.p[0])
-    assert "no two values of 'a' share two contexts: its score is NaN" in alone.notes
+    assert "no two values of 'a' share two contexts: it has no score" in alone.notes
     table = alone.to_frame()
     assert table.columns.tolist() == [
         "component", "contexts", "score", "low", "high", "plug-in", "p", "repetitions",

@@ -213,9 +213,9 @@ def _notes(
     notes = []
     for name, of, value, error in zip(names, vectors, score, errors, strict=True):
         if not of.n_comparisons:
-            notes.append(f"no two values of {name!r} share two contexts: its score is NaN")
+            notes.append(f"no two values of {name!r} share two contexts: it has no score")
         elif np.isnan(value):
-            notes.append(f"coding vectors of {name!r} are no longer than noise: its score is NaN")
+            notes.append(f"coding vectors of {name!r} are no longer than noise: it has no score")
         elif np.isnan(error):
             notes.append(f"coding vectors of {name!r} are hardly longer than noise: no interval")
     return notes
