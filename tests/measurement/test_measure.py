@@ -129,10 +129,32 @@ def test_frames_have_rows_for_conditions_and_for_sets():
     assert len(frame) == 9
     assert frame["shape"].tolist() == ["disc"] * 3 + ["ring"] * 3 + ["star"] * 3
     assert set(frame["verdict on shape"]) <= {"right", "wrong", "too few trials"}
+    assert list(frame) == [
+        "shape", "colour", "trials",
+        "accuracy of shape, predicted", "accuracy of shape, measured", "accuracy of shape, chance",
+        "verdict on shape", "accuracy of colour, predicted", "accuracy of colour, measured",
+        "accuracy of colour, chance", "verdict on colour",
+    ]  # fmt: skip
+    readouts = PLAIN.held_out
+    assert readouts is not None
+    whole = PLAIN.to_frame("all")
+    assert list(whole)[: len(frame.columns) + 1] == ["set", *frame]
+    assert set(whole) == {*readouts.to_frame(), "verdict on shape", "verdict on colour"}
+    pd.testing.assert_frame_equal(whole[list(frame)], frame)
+    with pytest.raises(InputError, match='columns is "main" or "all"; got \'short\''):
+        PLAIN.to_frame("short")  # pyright: ignore[reportArgumentType]
     saliences = PLAIN.saliences_to_frame()
     assert saliences["components"].tolist() == ["shape", "colour", "shape x colour"]
     assert (saliences["low"] <= saliences["high"]).all()
     assert saliences["salience"].sum() == pytest.approx(1.0)
+
+
+def test_the_representation_is_the_headline_in_a_line():
+    share = PLAIN.saliences.saliences[0,] + PLAIN.saliences.saliences[1,]
+    assert repr(PLAIN) == (
+        "Measurement(72 trials of 30 neurons, 9 conditions: Parts by themselves make up "
+        f"{100 * min(share, 1.0):.0f} % of what separates conditions.)"
+    )
 
 
 def test_json_is_what_was_measured():
@@ -308,7 +330,9 @@ def test_two_conditions_have_no_readouts():
 
 def test_pairs_are_named_with_their_partner():
     result = pw.measure(trials_of(), held_out="pairs", bootstrap=20)
-    assert len(result.to_frame()) == 72
+    frame = result.to_frame()
+    assert len(frame) == 72
+    assert frame["set"].value_counts().tolist() == [2] * 36
     assert "with disc, green" in " ".join(read(result.to_html()).words)
     assert "of two conditions held out" in result.describe()
 
@@ -348,7 +372,7 @@ def test_units_and_offsets_change_no_verdict(factor):
     moved = pw.measure(
         pw.recordings.from_trials(factor * (responses + 7.0), table, groups="run"), bootstrap=50
     )
-    plain, scaled = PLAIN.to_frame(), moved.to_frame()
+    plain, scaled = PLAIN.to_frame("all"), moved.to_frame("all")
     numbers = [c for c in plain if plain[c].dtype == float]
     np.testing.assert_allclose(scaled[numbers], plain[numbers], rtol=1e-5, atol=1e-5)
     assert scaled["verdict on shape"].tolist() == plain["verdict on shape"].tolist()

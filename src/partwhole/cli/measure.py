@@ -101,7 +101,7 @@ def measure(
     forms = {
         "--html": result.to_html,
         "--json": result.to_json,
-        "--output": lambda: result.to_frame().to_csv(index=False, float_format="%.6g"),
+        "--output": lambda: result.to_frame("all").to_csv(index=False, float_format="%.6g"),
     }
     write_all({path: forms[option]() for option, path in chosen.items()})
     print_inert(result.describe() + "\n")

@@ -99,8 +99,12 @@ class Measurement:
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        """Return the first line of the text."""
-        return f"Measurement({self.describe().splitlines()[0]})"
+        """Return the size, and how compositional the recording is."""
+        from partwhole.measurement.verdicts import headline
+
+        recording = self.recording
+        size = f"{recording.n_trials:,} trials of {recording.n_neurons:,} neurons"
+        return f"Measurement({size}, {recording.n_conditions:,} conditions: {headline(self)})"
 
     def describe(self) -> str:
         """Return what was measured, in some lines of text."""
@@ -108,11 +112,21 @@ class Measurement:
 
         return text(self)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row for each held-out condition, as `HeldOutReadouts.to_frame` does.
+    @door
+    def to_frame(self, columns: Literal["main", "all"] = "main") -> pd.DataFrame:
+        """Return a row for each held-out condition.
 
-        The last columns say in words what each readout will answer: "right", "wrong", or "too few
-        trials".
+        Parameters
+        ----------
+        columns : {"main", "all"}, default "main"
+            "main": values of the components and trials; for each component the share of right
+            trials, predicted, measured and by chance, and the verdict in words: "right", "wrong",
+            "too few trials" or "not determined". With several conditions in a set, also its number.
+            "all" adds the answers of each output, as `HeldOutReadouts.to_frame` has them.
+
+        Returns
+        -------
+        pandas.DataFrame
 
         Raises
         ------
@@ -121,19 +135,24 @@ class Measurement:
         """
         from partwhole.measurement.verdicts import verdict_of
 
+        readouts = self.held_out
         require(
-            self.held_out is not None,
+            readouts is not None,
             "the table has a row for each held-out condition",
             "a measurement without them",
             'pass held_out="each"',
         )
-        assert self.held_out is not None
-        frame = self.held_out.to_frame()
-        for j, name in enumerate(self.held_out.labels):
-            frame[f"verdict on {name}"] = [
-                verdict_of(self.held_out, row, j) for row in range(len(frame))
-            ]
-        return frame
+        assert readouts is not None
+        frame = readouts.to_frame()
+        main = [*readouts.recording.names, "trials"]
+        for j, name in enumerate(readouts.labels):
+            main += [f"accuracy of {name}, {kind}" for kind in ("predicted", "measured", "chance")]
+            main.append(f"verdict on {name}")
+            frame[main[-1]] = [verdict_of(readouts, row, j) for row in range(len(frame))]
+        if columns == "all" or readouts.held_out.sum(axis=1).max() > 1:
+            main.insert(0, "set")
+        others = [name for name in frame.columns if name not in main]
+        return frame.loc[:, [*main, *others] if columns == "all" else main]
 
     def saliences_to_frame(self) -> pd.DataFrame:
         """Return a row for each set of components: salience and the ends of both intervals."""
