@@ -315,6 +315,34 @@ def test_verdicts_follow_the_certainty():
         assert verdict_of(readouts, row, 0) == expected
 
 
+def test_a_penalty_that_is_too_small_is_said_to_be():
+    result = pw.measure(trials_of(shape=(3, 3), neurons=70, repeats=8, noise=2.5), bootstrap=20)
+    readouts = result.held_out
+    assert readouts is not None
+    assert readouts.larger_certainty is not None
+    frame, small = result.to_frame(), 0
+    words = " ".join(result.describe().split())
+    for j, name in enumerate(readouts.labels):
+        expected = (
+            readouts.determined
+            & (np.abs(readouts.certainty[:, j] - 0.5) < 0.475)
+            & (readouts.larger_certainty[:, j] >= 0.975)
+        )
+        assert (frame[f"verdict on {name}"] == "penalty too small").tolist() == expected.tolist()
+        assert expected.any()
+        match = re.search(rf"{name}: right in .*?; the penalty is too small at (\d) of 9", words)
+        assert match is not None
+        assert int(match[1]) == expected.sum()
+        small += int(expected.sum())
+    assert result.notes[-1] == (
+        "70 neurons are about as many as 64 training trials, where readouts with a small penalty "
+        f"do worst: of answers that are open with ridge={readouts.ridge:.2g}, {small} would be "
+        f"right with ridge={readouts.larger_ridge:.3g}"
+    )
+    assert json.loads(result.to_json())["held_out"]["larger_ridge"] == readouts.larger_ridge
+    assert "penalty too small" in " ".join(read(result.to_html()).words)
+
+
 def test_two_conditions_have_no_readouts():
     responses, table = recording()
     keep = (table["shape"] == "disc").to_numpy() & (table["colour"] != "red").to_numpy()

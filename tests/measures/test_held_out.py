@@ -215,6 +215,54 @@ def test_predictions_hold_over_experiments():
     assert np.mean(inside) > 0.95
 
 
+def test_a_larger_penalty_is_that_of_readouts_with_it():
+    measured = recording(n_neurons=100, repeats=8, noise=3.0)
+    readouts = held_out_readouts(measured)
+    is_open = (readouts.certainty > 0.025) & (readouts.certainty < 0.975)
+    assert readouts.larger_ridge in (8 * readouts.ridge, 64 * readouts.ridge)
+    assert readouts.larger_certainty is not None
+    others = {
+        factor: held_out_readouts(measured, ridge=factor * readouts.ridge) for factor in (8, 64)
+    }
+    means = {factor: other.certainty[is_open].mean() for factor, other in others.items()}
+    best = others[max(means, key=lambda factor: means[factor])]
+    assert best.ridge == readouts.larger_ridge
+    rows = is_open.any(axis=1)
+    # The fixed point is solved to 1e-9.
+    np.testing.assert_allclose(readouts.larger_certainty[rows], best.certainty[rows], atol=1e-7)
+    assert np.isnan(readouts.larger_certainty[~rows]).all()
+    # Least squares are compared with penalties in units of the variance of a neuron.
+    assert held_out_readouts(measured, ridge=0.0).larger_ridge == 64 * readouts.ridge
+
+
+@pytest.mark.parametrize(("n_neurons", "noise"), [(20, 3.0), (400, 12.0), (100, 0.5)])
+def test_no_penalty_is_named_where_it_matters_less(n_neurons, noise):
+    # Few neurons, many of them, or no answer that is open.
+    readouts = held_out_readouts(recording(n_neurons=n_neurons, noise=noise))
+    assert (readouts.larger_ridge, readouts.larger_certainty) == (None, None)
+
+
+def test_answers_with_a_larger_penalty_are_right():
+    right, before = [], []
+    for seed in range(25):
+        measured = recording(seed, n_neurons=90, repeats=8, noise=2.5)
+        readouts = held_out_readouts(measured)
+        if readouts.larger_certainty is None:
+            continue
+        larger = held_out_readouts(measured, ridge=readouts.larger_ridge)
+        conditions = measured.conditions[readouts.condition]
+        settled = (readouts.certainty < 0.975) & (readouts.larger_certainty >= 0.975)
+        for answers, hits in ((larger.measured, right), (readouts.measured, before)):
+            decided = np.stack(
+                [answers[:, :3].argmax(axis=1), answers[:, 3:].argmax(axis=1)], axis=1
+            )
+            hits += (decided == conditions)[settled].tolist()
+    # 97.5 % or more of some hundred answers, with a standard error of 1 %.
+    assert len(right) > 100
+    assert np.mean(right) > 0.96
+    assert np.mean(right) > np.mean(before)
+
+
 def test_a_frame_names_conditions_by_their_labels():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(

@@ -136,6 +136,7 @@ def _held_out(measurement: Measurement) -> dict[str, Any] | None:
         )
     return {
         "ridge": readouts.ridge,
+        "larger_ridge": readouts.larger_ridge,
         "chance": dict(zip(readouts.labels, readouts.chance.tolist(), strict=True)),
         "error": readouts.error,
         "budget": readouts.budget,

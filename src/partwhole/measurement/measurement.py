@@ -121,7 +121,8 @@ class Measurement:
         columns : {"main", "all"}, default "main"
             "main": values of the components and trials; for each component the share of right
             trials, predicted, measured and by chance, and the verdict in words: "right", "wrong",
-            "too few trials" or "not determined". With several conditions in a set, also its number.
+            "too few trials", "penalty too small" (where it would be right with a larger one) or
+            "not determined". With several conditions in a set, also its number.
             "all" adds the answers of each output, as `HeldOutReadouts.to_frame` has them.
 
         Returns
@@ -334,7 +335,9 @@ def _readouts(
     seed: Seed,
     progress: bool,
 ) -> tuple[HeldOutReadouts | None, list[str]]:
-    """Return readouts of held-out conditions, or the reason why there are none."""
+    """Return readouts of held-out conditions, and notes or the reason why there are none."""
+    from partwhole.measurement.verdicts import penalty_in_words
+
     n_conditions = recording.n_conditions
     n, p = recording.responses.shape
     size = float(n) * p * min(n, p)
@@ -352,8 +355,14 @@ def _readouts(
     readouts = held_out_readouts(
         recording, held_out=held_out, ridge=ridge, saliences=known, seed=seed, progress=progress
     )
-    shared = "predictions of readouts count noise that trials of a group share as independent"
-    return readouts, [shared] if recording.groups is not None else []
+    notes = []
+    if recording.groups is not None:
+        notes.append(
+            "predictions of readouts count noise that trials of a group share as independent"
+        )
+    if penalty := penalty_in_words(readouts):
+        notes.append(penalty)
+    return readouts, notes
 
 
 def _time_course(

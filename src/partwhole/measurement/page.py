@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_VALUES = 200, 12
 SIGNS = {
     "right": ("holds", "✓"), "wrong": ("fails", "✗"), "too few trials": ("open", "○"),
-    "not determined": ("outside", "?"),
+    "penalty too small": ("open", "○"), "not determined": ("outside", "?"),
 }  # fmt: skip
 
 
@@ -284,7 +284,8 @@ def _held_out(measurement: Measurement) -> Html | None:
             "others. The prediction needs no readout: it "
             "follows from condition means and the covariance of noise. The verdict is on the mean "
             "answer to as many trials as there are: right or wrong with a probability of at least "
-            "97.5 %, or too few trials to say.",
+            "97.5 %, or too few trials to say. The penalty is too small where it would be right "
+            "with a larger one.",
         ),
         tag(
             "div",

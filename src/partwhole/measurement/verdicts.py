@@ -12,13 +12,13 @@ from partwhole.audit.page.words import number
 from partwhole.measurement.abstraction import Abstraction
 from partwhole.measures.graded_similarity import GradedSimilarity
 from partwhole.measures.readouts import HeldOutReadouts
+from partwhole.measures.readouts.predicted import SURE
 from partwhole.measures.recorded_dimensions import RecordedDimensions
 
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
 
-# Of the probability that a mean answer is right.
-SURE = 0.975
+SMALL_PENALTY = "penalty too small"
 OVERLAP = 0.9
 
 
@@ -175,12 +175,12 @@ def readout_in_words(readouts: HeldOutReadouts, label: int) -> str:
         f"trials, predicted {_percent(readouts.accuracy[:, label].mean())}, chance "
         f"{_percent(readouts.chance[label])}"
     )
-    few = int(np.sum([
-        verdict_of(readouts, row, label) == "too few trials"
-        for row in range(len(readouts.condition))
-    ]))  # fmt: skip
-    if few:
-        sentence += f"; too few trials to say at {few} of {len(readouts.condition)}"
+    n_rows = len(readouts.condition)
+    verdicts = [verdict_of(readouts, row, label) for row in range(n_rows)]
+    if small := verdicts.count(SMALL_PENALTY):
+        sentence += f"; the penalty is too small at {small} of {n_rows}"
+    if few := verdicts.count("too few trials"):
+        sentence += f"; too few trials to say at {few} of {n_rows}"
     if open_rows and label == 0:
         sentence += f"; {open_rows} not determined by the others"
     return sentence
@@ -191,14 +191,34 @@ def verdict_of(readouts: HeldOutReadouts, row: int, label: int) -> str:
 
     "right" and "wrong" are those of the mean answer to as many trials as were recorded, if its
     predicted probability is at least .975; "not determined" stands where other conditions leave
-    sums of parts open; else there are too few trials to say.
+    sums of parts open, and "penalty too small" where it would be right with a larger penalty; else
+    there are too few trials to say.
     """
     if not readouts.determined[row]:
         return "not determined"
     certainty = readouts.certainty[row, label]
     if certainty >= SURE:
         return "right"
-    return "wrong" if certainty <= 1.0 - SURE else "too few trials"
+    if certainty <= 1.0 - SURE:
+        return "wrong"
+    larger = readouts.larger_certainty
+    return SMALL_PENALTY if larger is not None and larger[row, label] >= SURE else "too few trials"
+
+
+def penalty_in_words(readouts: HeldOutReadouts) -> str:
+    """Return which penalty would do better, or an empty sentence."""
+    rows = range(len(readouts.condition))
+    pairs = [(row, label) for row in rows for label in range(len(readouts.labels))]
+    small = sum(verdict_of(readouts, row, label) == SMALL_PENALTY for row, label in pairs)
+    if not small:
+        return ""
+    held_out = readouts.held_out @ np.bincount(readouts.recording.condition_of_trial)
+    n_train = readouts.recording.n_trials - float(np.mean(held_out))
+    return (
+        f"{readouts.recording.n_neurons:,} neurons are about as many as {n_train:,.0f} training "
+        "trials, where readouts with a small penalty do worst: of answers that are open with "
+        f"ridge={readouts.ridge:.2g}, {small} would be right with ridge={readouts.larger_ridge:.3g}"
+    )
 
 
 def interval_in_words(low: float, high: float) -> str:

@@ -14,12 +14,12 @@ from partwhole._progress import bar
 from partwhole._types import NonNegative, Seed
 from partwhole.features.subsets import overlap_sets
 from partwhole.measures._rows import averaging
-from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.equivalent import Scalars, answers_of
-from partwhole.measures.readouts.labels import credit, right_shares
+from partwhole.measures.readouts.labels import credit
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapMeans
 from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, penalty_of
+from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.readouts.targets import Labelled, targets_of
 from partwhole.measures.salience import Salience
@@ -65,6 +65,12 @@ class HeldOutReadouts:
     within : float array, shape (R, k)
         Variance of the answer over trials.
     ridge : float
+    larger_ridge : float or None
+        Where neurons are half to twice as many as training trials: a larger penalty with which open
+        answers, whose `certainty` is between .025 and .975, are more probably right. None
+        elsewhere, and if there is none.
+    larger_certainty : float array, shape (R, labels), or None
+        With this penalty; NaN for sets without open answers.
     """
 
     recording: Recording
@@ -83,6 +89,8 @@ class HeldOutReadouts:
     between: Float[np.ndarray, "R k"]
     within: Float[np.ndarray, "R k"]
     ridge: float
+    larger_ridge: float | None = None
+    larger_certainty: Float[np.ndarray, "R labels"] | None = None
 
     def __repr__(self) -> str:
         """Return the sizes, and how far predictions and readouts differ."""
@@ -222,7 +230,8 @@ def held_out_readouts(
     -----
     Left-out answers are those of single fits without the set, in closed form. Groups are not used:
     what the trials of a run have in common counts as noise that is independent between trials, so
-    that answers vary more than is predicted where it is large.
+    that answers vary more than is predicted where it is large. Close to as many neurons as training
+    trials answers vary most, and less with a larger penalty: `larger_ridge` names one.
 
     Examples
     --------
@@ -272,11 +281,15 @@ def held_out_readouts(
                 answers.append(answer)
             left_out = members[index]
             measured = _measured(fit.answers(left_out), index[left_out], labelled)
-            predicted = _predicted(answers[0], members, trials[members], labelled)
+            predicted = predicted_rows(answers[0], members, trials[members], labelled)
             rows.append((*predicted, *measured, answers[-1].mean[members]))
             advance(1)
     predicted, between, within, accuracy, certainty, measured, right, from_saliences = (
         np.concatenate(part) for part in zip(*rows, strict=True)
+    )
+    unit = penalty_of(None, whole.responses)
+    larger = larger_penalty(
+        described[0], sets, trials, by_condition, labelled, least, unit, certainty
     )
     return HeldOutReadouts(
         whole,
@@ -295,27 +308,8 @@ def held_out_readouts(
         between,
         within,
         penalty,
+        *(larger or (None, None)),
     )
-
-
-def _predicted(
-    answer: Answers,
-    members: Bool[np.ndarray, " T"],
-    trials: Int[np.ndarray, " h"],
-    labelled: Labelled,
-) -> tuple[np.ndarray, ...]:
-    """Return mean, both variances, accuracy and certainty of answers to held-out conditions."""
-    mean, between = answer.mean[members], answer.between[members]
-    of_trial = between + answer.within
-    of_mean = between + answer.within / trials[:, None, None]
-    accuracy, certainty = (np.empty((len(mean), len(labelled))) for _ in range(2))
-    for j, (columns, values) in enumerate(labelled):
-        for shares, spread in ((accuracy, of_trial), (certainty, of_mean)):
-            part = spread[:, columns, columns]
-            shares[:, j] = right_shares(mean[:, columns], part, values[members])
-    variances = np.einsum("ajj->aj", between)
-    within = np.broadcast_to(np.diag(answer.within), variances.shape)
-    return mean, variances, within, accuracy, certainty
 
 
 def _measured(

@@ -82,7 +82,8 @@ def predict_readout(
     conditions here; covariance by the shrinkage of Ledoit and Wolf, times n / (n - A); products of
     means without the bias of their noise, and drawn towards their means by overlap as far as noise
     explains what they deviate (`means.MeasuredMeans`). Noise has the same covariance at all
-    conditions. Close to as many features as training trials the answers themselves vary most.
+    conditions. Close to as many features as training trials the answers themselves vary most, and
+    by far less with a larger ridge.
 
     LDA follows from ridge regression by optimal scoring (`lda`), SVMs from equations of the same
     kind for other losses (`margins`); both are approximate where trials are few. The scale of all

@@ -1,0 +1,79 @@
+"""Predicted answers to the held-out conditions of a set, and how sure they are by penalty."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole.measures.readouts.answers import Answers
+from partwhole.measures.readouts.equivalent import answers_of
+from partwhole.measures.readouts.labels import right_shares
+from partwhole.measures.readouts.means import Means
+from partwhole.measures.readouts.targets import Labelled
+
+# Of neurons over training trials: between these bounds an interpolating readout does worst.
+NEAR = (0.5, 2.0)
+FACTORS = (1.0, 8.0, 64.0)
+# Of the probability that a mean answer is right, or wrong.
+SURE = 0.975
+
+
+def predicted_rows(
+    answer: Answers,
+    members: Bool[np.ndarray, " T"],
+    trials: Int[np.ndarray, " h"],
+    labelled: Labelled,
+) -> tuple[np.ndarray, ...]:
+    """Return mean, both variances, accuracy and certainty of answers to held-out conditions."""
+    mean, between = answer.mean[members], answer.between[members]
+    of_trial = between + answer.within
+    of_mean = between + answer.within / trials[:, None, None]
+    accuracy, certainty = (np.empty((len(mean), len(labelled))) for _ in range(2))
+    for j, (columns, values) in enumerate(labelled):
+        for shares, spread in ((accuracy, of_trial), (certainty, of_mean)):
+            part = spread[:, columns, columns]
+            shares[:, j] = right_shares(mean[:, columns], part, values[members])
+    variances = np.einsum("ajj->aj", between)
+    within = np.broadcast_to(np.diag(answer.within), variances.shape)
+    return mean, variances, within, accuracy, certainty
+
+
+def larger_penalty(
+    means: Means,
+    sets: Bool[np.ndarray, "F T"],
+    trials: Int[np.ndarray, " T"],
+    targets: Float[np.ndarray, "T k"],
+    labelled: Labelled,
+    ridge: float,
+    unit: float,
+    certainty: Float[np.ndarray, "R labels"],
+) -> tuple[float, Float[np.ndarray, "R labels"]] | None:
+    """Return a larger penalty with which open answers are more probably right, and how probably.
+
+    It is 1, 8 or 64 times the unit or the penalty, the larger of the two. None if no answer is open
+    or no other penalty better, and if neurons are less than half or more than twice as many as
+    training trials: then the penalty matters less. Certainties are those of sets with open answers,
+    and NaN elsewhere.
+    """
+    n_train = trials.sum() - float(np.mean(sets @ trials))
+    is_open = (certainty > 1.0 - SURE) & (certainty < SURE)
+    if not is_open.any() or not NEAR[0] <= means.noise.n_features / n_train <= NEAR[1]:
+        return None
+    of_row = np.nonzero(sets)[0]
+    chosen = np.isin(np.arange(len(sets)), of_row[is_open.any(axis=1)])
+    most, best = certainty[is_open].mean(), None
+    for penalty in (factor * max(ridge, unit) for factor in FACTORS):
+        if penalty <= ridge:
+            continue
+        larger, start = np.full(certainty.shape, np.nan), None
+        for i in np.flatnonzero(chosen):
+            members = sets[i]
+            counts = np.where(members, 0, trials)
+            answer, scalars = answers_of(
+                means.centred(counts), counts, targets, penalty, start=start
+            )
+            start = start or scalars
+            larger[of_row == i] = predicted_rows(answer, members, trials[members], labelled)[-1]
+        if larger[is_open].mean() > most:
+            most, best = larger[is_open].mean(), (penalty, larger)
+    return best
