@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 from faults import failing
@@ -325,6 +326,27 @@ def test_help_names_what_is_wanted(capsys):
             main([*argv, "--help"])
         out = capsys.readouterr().out
         assert all(word in out for word in words)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("command", ["audit", "measure", "design", "atlas", "run", "report"])
+def test_help_fills_its_lines(capsys, monkeypatch, command, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    out = capsys.readouterr().out
+    # Boxes are drawn where the stream's encoding has their lines; else rows are indented.
+    inside = width - 4 if "│" in out else width - 2
+    lines = [line[2:].rstrip(" │") for line in out.splitlines() if line[:2] in ("│ ", "  ")]
+    assert sum(line.startswith("-") for line in lines) > 2
+    # The lines of a file of thresholds stand as they are.
+    example = ("[thresholds]", "coverage = ", "[silence]", "shortcut = ")
+    lines = [line for line in lines if not line.strip().startswith(example)]
+    for line, following in pairwise(lines):
+        place = len(following) - len(following.lstrip())
+        # A description that goes on, below one that begins in the column of descriptions.
+        if place > 8 and len(line) > place and line[place - 1] == " " != line[place]:
+            assert len(line) + 1 + len(following.split()[0]) > inside, line
 
 
 @pytest.mark.parametrize("argv", [["dance"], ["run"], ["run", "x", "--preset", "huge"]])

@@ -21,6 +21,7 @@ from partwhole._extras import MissingExtraError, needs
 from partwhole.cli.atlas import atlas
 from partwhole.cli.audit import audit
 from partwhole.cli.design import design
+from partwhole.cli.help import unbroken
 from partwhole.cli.measure import measure
 from partwhole.cli.streams import discard_output, inert
 
@@ -48,10 +49,8 @@ Workers = Annotated[int, arg(help="Processes that compute cells; 1 is this one."
 BAD_INPUT, OWN_FAILURE, READER_LEFT = 2, 3, 141
 
 app = tyro.extras.SubcommandApp()
-app.command(audit)
-app.command(measure)
-app.command(design)
-app.command(atlas)
+for command in (audit, measure, design, atlas):
+    app.command(unbroken(command))
 
 _BIBTEX = f"""\
 @software{{partwhole,
@@ -109,6 +108,7 @@ def list_() -> None:
 
 
 @app.command
+@unbroken
 def run(
     study: Annotated[Positional[str], arg(metavar="STUDY")],
     preset: Preset = "quick",
@@ -175,6 +175,7 @@ def run(
 
 
 @app.command
+@unbroken
 def report(
     preset: Preset = "quick",
     out: Annotated[Path, arg(metavar="PATH")] = Path("report"),
@@ -215,6 +216,7 @@ def report(
 
 
 @app.command(name="store")
+@unbroken
 def store_(
     action: Positional[Literal["list", "clear"]] = "list",
     study: Annotated[str | None, arg(metavar="STUDY")] = None,

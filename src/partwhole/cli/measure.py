@@ -20,28 +20,29 @@ def measure(
     responses: Annotated[Positional[str], arg(metavar="RESPONSES", help_behavior_hint="")],
     conditions: Annotated[Positional[str], arg(metavar="CONDITIONS", help_behavior_hint="")],
     components: Annotated[tuple[str, ...], arg(metavar="COLUMN ...", help_behavior_hint="")] = (),
-    groups: Annotated[str | None, arg(metavar="COLUMN")] = None,
-    sessions: Annotated[str | None, arg(metavar="COLUMN")] = None,
+    groups: Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint="")] = None,
+    sessions: Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint="")] = None,
     trial_axis: int = 0,
-    window: Annotated[tuple[float, float] | None, arg(metavar="START STOP")] = None,
+    window: Annotated[
+        tuple[float, float] | None, arg(metavar="START STOP", help_behavior_hint="")
+    ] = None,
     missing: Literal["refuse", "drop"] = "refuse",
     whiten: Literal["none", "diagonal", "full"] = "none",
     held_out: Literal["each", "pairs", "none"] = "each",
-    split: Annotated[str | None, arg(metavar="COLUMN")] = None,
+    split: Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint="")] = None,
     train: str = "train",
-    ridge: Annotated[float | None, arg(metavar="PENALTY")] = None,
+    ridge: Annotated[float | None, arg(metavar="PENALTY", help_behavior_hint="")] = None,
     bootstrap: int = 500,
     seed: int = 0,
-    html: Annotated[Path | None, arg(metavar="PATH")] = None,
-    json: Annotated[Path | None, arg(metavar="PATH")] = None,
-    output: Annotated[Path | None, arg(metavar="PATH")] = None,
+    html: Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")] = None,
+    json: Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")] = None,
+    output: Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")] = None,
 ) -> None:
-    """Measure how compositional a recording is, and what readouts answer to held-out conditions.
+    """Measure how compositional a recording is, and what readouts of it answer.
 
-    Prints saliences of components and of their combinations with intervals, and how well linear
-    readouts generalise to conditions that they were not trained on, predicted and measured.
+    Prints saliences with intervals, and readouts of held-out conditions.
 
-    For example: partwhole measure responses.npy conditions.csv --groups run --html page.html
+    For example: partwhole measure responses.npy conditions.csv --groups run
 
     Args:
         responses: File with a row for each trial and a column for each neuron, voxel or unit, and
@@ -64,6 +65,7 @@ def measure(
         train: The entry of the split column that marks training trials.
         ridge: Penalty of the readouts; by default the mean variance of a neuron.
         bootstrap: Resamples for intervals.
+        seed: For everything that is drawn at random.
         html: File for the page.
         json: File for all results.
         output: CSV file with a row for each held-out condition.
