@@ -326,7 +326,7 @@ def test_any_integers_and_array_likes_will_do(kind):
 def test_without_repeats_there_is_no_interval():
     data = np.random.default_rng(0).normal(size=(9, 3))
     found = salience(data, ROWS[::2], self_pairs=True, bootstrap=20)
-    for interval in (found.kappa_interval, found.salience_interval):
+    for interval in (found.centred_interval, found.salience_interval):
         assert np.isnan(interval).all()
     assert np.isnan(list(found.saliences_interval.values())).all()
     assert found.kernels() == []

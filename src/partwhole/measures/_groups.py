@@ -10,6 +10,7 @@ from scipy import sparse
 
 from partwhole.features.conjunctions import Dictionary
 from partwhole.features.subsets import moebius, set_of
+from partwhole.measures._rows import averaging
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +44,9 @@ class TupleGroups:
         pairs = np.rint(over_supersets(np.array([*at_least, 0.0])) / 2).astype(int)
         return cls(index, counts, np.argsort(index, kind="stable"), tuple(sharing), pairs)
 
-    def averaging(self, weights: np.ndarray) -> sparse.csr_matrix:
-        """Return the (T, n) matrix that takes weighted means within tuples."""
-        starts = np.concatenate([[0], np.cumsum(self.counts)])
-        totals = np.bincount(self.index, weights)
-        return sparse.csr_matrix(
-            ((weights / totals[self.index])[self.order], self.order, starts),
-            shape=(len(self.counts), len(self.index)),
-        )
+    def means(self, samples: Float[np.ndarray, "n q"]) -> Float[np.ndarray, "T q"]:
+        """Return the mean of each tuple's samples."""
+        return averaging(self.index, self.counts) @ samples
 
     def half_distances(
         self,
@@ -78,7 +74,6 @@ class TupleGroups:
         self,
         samples: Float[np.ndarray, "n q"],
         means: Float[np.ndarray, "T q"],
-        weights: Float[np.ndarray, " n"],
         noise: Float[np.ndarray, " q"],
     ) -> Float[np.ndarray, "T q"]:
         """Return squares of the tuples' means from products of different samples.
@@ -88,25 +83,12 @@ class TupleGroups:
         Parameters
         ----------
         samples, means : float arrays, shapes (n, q) and (T, q)
-            Squares of samples and of their plain means.
-        weights : float array, shape (n,)
+            Squares of samples and of their means.
         noise : float array, shape (q,)
         """
-        total, self_weight = np.bincount(self.index, weights), np.bincount(self.index, weights**2)
-        left = total**2 - self_weight
-        usable = left > 0.5
-        products = total[:, None] ** 2 * means - self_weight[:, None] * (
-            self.averaging(weights**2) @ samples
-        )
-        products = products / np.where(usable, left, 1.0)[:, None]
-        return np.where(usable[:, None], products, means - noise)
-
-    def resampled(self, rng: np.random.Generator) -> np.ndarray:
-        """Return how often each sample is drawn when every tuple resamples its samples."""
-        starts = np.cumsum(self.counts) - self.counts
-        place = (rng.random(len(self.index)) * self.counts[self.index]).astype(int)
-        drawn = self.order[starts[self.index] + place]
-        return np.bincount(drawn, minlength=len(self.index)).astype(float)
+        counts = self.counts[:, None].astype(float)
+        products = (counts * means - self.means(samples)) / np.maximum(counts - 1.0, 1.0)
+        return np.where(counts > 1, products, means - noise)
 
 
 def over_supersets(numbers: np.ndarray) -> np.ndarray:

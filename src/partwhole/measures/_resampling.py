@@ -1,8 +1,7 @@
-"""Similarities by overlap of resampled trials, groups or neurons."""
+"""Similarities by overlap for other trials, groups or neurons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -10,7 +9,8 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole.measures._groups import TupleGroups
-from partwhole.measures._similarity import Products, Samples, noise_by_feature, of_trials
+from partwhole.measures._similarity import Products, Samples
+from partwhole.measures._trial_errors import trial_errors
 
 Resample = Literal["trials", "groups", "neurons", "both"]
 
@@ -41,72 +41,41 @@ def replicates_of(
     count: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return similarities by overlap set of resampled trials, groups, neurons, or both."""
+    """Return similarities by overlap set for other trials, groups, neurons, or both."""
     alone = all(TupleGroups.of(block.components).counts.max() < 2 for block in blocks)
     if not count or (alone and resample != "neurons"):
         return np.empty((0, len(centred)))
-    by_feature = resample in ("neurons", "both")
-    estimate = np.concatenate([b.kappa() for b in products], axis=1) if by_feature else centred
+    drawn = np.zeros((count, len(centred)))
+    if resample in ("neurons", "both"):
+        by_neuron = np.concatenate([block.kappa() for block in products], axis=1)
+        n_neurons = by_neuron.shape[1]
+        even = np.full(n_neurons, 1.0 / n_neurons)
+        drawn += (rng.multinomial(n_neurons, even, size=count) - 1.0) @ by_neuron.T
     if resample == "neurons":
-        n_features = estimate.shape[1]
-        drawn = rng.multinomial(n_features, np.full(n_features, 1.0 / n_features), size=count)
-        return drawn @ estimate.T
-    if blocks[0].groups is not None:
-        draws = replicates_over_groups(products, count, rng, by_feature=by_feature)
-    else:
-        draws = replicates_over_trials(
-            blocks, count, rng, self_pairs=self_pairs, by_feature=by_feature
-        )
-    if not by_feature:
-        return np.stack(list(draws))
-    n_features = estimate.shape[1]
-    even = np.full(n_features, 1.0 / n_features)
-    return np.stack([draw @ rng.multinomial(n_features, even) for draw in draws])
-
-
-def replicates_over_trials(
-    blocks: list[Samples],
-    count: int,
-    rng: np.random.Generator,
-    *,
-    self_pairs: bool,
-    by_feature: bool,
-) -> Iterator[Float[np.ndarray, "sets *p"]]:
-    """Yield similarities of resampled trials, with deviations widened to their full variance."""
-    prepared = []
-    for block in blocks:
+        return centred + drawn
+    for block, of_block in zip(blocks, products, strict=True):
         groups = TupleGroups.of(block.components)
-        variance = 1.0 / groups.counts[groups.counts > 1]
-        widen = 1.0
-        if len(variance):
-            widen = np.sqrt(variance.sum() / np.sum(variance * (1.0 - variance)))
-        noise = noise_by_feature(block, groups)
-        estimate = of_trials(
-            block, groups=groups, self_pairs=self_pairs, by_feature=by_feature, noise=noise
-        ).kappa()
-        prepared.append((block, groups, widen, noise, estimate))
-    for _ in range(count):
-        parts = []
-        for block, groups, widen, noise, estimate in prepared:
-            drawn = of_trials(
-                block, groups=groups, weights=groups.resampled(rng), self_pairs=self_pairs,
-                by_feature=by_feature, noise=noise,
-            ).kappa()  # fmt: skip
-            parts.append(estimate + widen * (drawn - estimate))
-        yield np.concatenate(parts, axis=1) if by_feature else np.sum(parts, axis=0)
+        if block.groups is None:
+            errors = trial_errors(block, groups, count, rng, self_pairs=self_pairs)
+        else:
+            errors = _group_errors(of_block, count, rng)
+        # Features are less their measured mean: what all similarities have in common is not theirs.
+        shares = np.append(2.0 * groups.n_pairs[:-1], len(groups.counts)) / len(groups.counts) ** 2
+        met = shares > 0
+        drawn += errors - (errors[:, met] @ shares[met])[:, None]
+    return centred + drawn
 
 
-def replicates_over_groups(
-    products: list[Products], count: int, rng: np.random.Generator, *, by_feature: bool
-) -> Iterator[Float[np.ndarray, "sets *p"]]:
-    """Yield similarities of resampled groups, with deviations widened to their full variance."""
-    estimates = [block.kappa() for block in products]
+def _group_errors(
+    products: Products, count: int, rng: np.random.Generator
+) -> Float[np.ndarray, "B sets"]:
+    """Return deviations of resampled groups, widened to their full variance."""
+    n_groups = int(products.groups.max()) + 1
+    widen = np.sqrt(n_groups / (n_groups - 1.0))
+    whole = products if products.half.ndim == 2 else products.summed()
+    estimate, errors = whole.kappa(), []
     for _ in range(count):
-        parts = []
-        for block, estimate in zip(products, estimates, strict=True):
-            n_groups = int(block.groups.max()) + 1
-            drawn = np.bincount(rng.integers(0, n_groups, n_groups), minlength=n_groups)
-            weights = drawn[block.groups].prod(axis=1).astype(float)
-            widen = np.sqrt(n_groups / (n_groups - 1.0))
-            parts.append(estimate + widen * (block.kappa(weights) - estimate))
-        yield np.concatenate(parts, axis=1) if by_feature else np.sum(parts, axis=0)
+        drawn = np.bincount(rng.integers(0, n_groups, n_groups), minlength=n_groups)
+        weights = drawn[whole.groups].prod(axis=1).astype(float)
+        errors.append(widen * (whole.kappa(weights) - estimate))
+    return np.stack(errors)

@@ -71,7 +71,7 @@ def prepared(
         features = samples.features
         if whiten != "none":
             features = _whitened(features, groups.index, samples.groups, whiten)
-        means = groups.averaging(np.ones(len(features))) @ features
+        means = groups.means(features)
         first = groups.order[np.cumsum(groups.counts) - groups.counts]
         centre = grid_weights(samples.components[first]) @ means
         centred.append(Samples(features - centre, samples.components, samples.groups))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -71,25 +71,25 @@ class Products:
         )
         return squared - half
 
+    def summed(self) -> Products:
+        """Return the sums over features."""
+        return replace(self, half=self.half.sum(axis=-1), squared=self.squared.sum(axis=-1))
+
 
 def of_trials(
     samples: Samples,
     *,
-    groups: TupleGroups | None = None,
-    weights: Float[np.ndarray, " n"] | None = None,
+    groups: TupleGroups,
     self_pairs: bool = False,
     by_feature: bool = False,
-    noise: Float[np.ndarray, " p"] | None = None,
 ) -> Products:
-    """Return the products of all samples, each counted with its weight."""
-    groups = TupleGroups.of(samples.components) if groups is None else groups
-    chosen = np.ones(len(samples.features)) if weights is None else weights
-    means = groups.averaging(chosen) @ samples.features
+    """Return the products of all samples."""
+    means = groups.means(samples.features)
     squares = _squares(means, by_feature)
     if not self_pairs:
-        variance = noise_by_feature(samples, groups) if noise is None else noise
+        variance = noise_by_feature(samples, groups)
         squares = groups.squares(
-            _squares(samples.features, by_feature), squares, chosen,
+            _squares(samples.features, by_feature), squares,
             variance if by_feature else variance.sum(keepdims=True),
         )  # fmt: skip
     half = groups.half_distances(means, means, squares)
@@ -155,7 +155,7 @@ def noise_by_feature(samples: Samples, groups: TupleGroups) -> Float[np.ndarray,
     repeated = groups.counts >= 2
     if not repeated.any():
         return np.full(samples.features.shape[1], np.nan)
-    means = groups.averaging(np.ones(len(groups.index))) @ samples.features
+    means = groups.means(samples.features)
     residuals = samples.features - means[groups.index]
     freedom = np.where(repeated, groups.counts - 1.0, 1.0)
     scaled = residuals / np.sqrt(freedom)[groups.index, None]

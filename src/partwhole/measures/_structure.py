@@ -46,8 +46,7 @@ def structure_score(
     if np.sum(groups.n_pairs > 0) < 2:
         return np.nan, "all pairs of conditions share the same components"
     counts, index = groups.counts, groups.index
-    mean_of = groups.averaging(np.ones(len(index)))
-    means = mean_of @ features
+    means = groups.means(features)
     sq_norms = np.einsum("ij,ij->i", means, means)
     if correct:
         pairs = counts * (counts - 1.0)
@@ -76,7 +75,9 @@ def structure_score(
         if not correct:
             return product**2
         influence = 2.0 / count * np.einsum("ij,ij->i", features, partners[index])
-        spread = np.bincount(index, influence**2) - counts * (mean_of @ influence) ** 2
+        spread = (
+            np.bincount(index, influence**2) - counts * groups.means(influence[:, None])[:, 0] ** 2
+        )
         return product**2 - float(np.sum(spread / (counts * (counts - 1.0))))
 
     by_set = sum(n_pairs[s] * squared(partners[s], n_pairs[s]) for s in present) / n_pairs.sum()

@@ -64,7 +64,8 @@ class Salience:
     resampled : {"trials", "groups", "neurons", "both"}
         What the replicates draw anew.
     replicates : float array, shape (B, 2**C)
-        Bootstrap replicates of `centred`, widened as `salience` says; B is 0 without bootstrap.
+        Values of `centred` for other trials, groups or neurons, drawn as `salience` says; B is 0
+        without bootstrap.
     n_samples, n_tuples : int
     notes : tuple of str
         What could not be measured, and why.
@@ -170,9 +171,9 @@ class Salience:
         return [self._kernel(centred) for centred in self.replicates]
 
     @property
-    def kappa_interval(self) -> Float[np.ndarray, "sets 2"]:
-        """Return the bootstrap interval of `kappa`, NaN without bootstrap."""
-        return self._interval(self.replicates + self.level)
+    def centred_interval(self) -> Float[np.ndarray, "sets 2"]:
+        """Return the interval of `centred`, NaN without bootstrap."""
+        return self._interval(self.replicates)
 
     @property
     def salience_interval(self) -> Float[np.ndarray, "C 2"]:
@@ -302,16 +303,16 @@ def salience(
         published analysis does. Exact for representations without noise (one row a tuple),
         biased for others.
     resample : {"trials", "groups", "neurons", "both"}, keyword-only, default None
-        What is drawn anew for intervals. Trials within tuples, for statements on these features;
+        What varies in intervals. Trials within tuples, for statements on these features;
         groups, if there are any, in their place; "neurons" (features), for statements on the
         population from which they are drawn, whose noise must be independent; or "both" trials (or
         groups) and neurons. None is "groups" if there are any, else "trials".
     bootstrap : int, keyword-only, default 0
-        Replicates. The samples of each tuple are drawn anew with replacement, pairs of one
-        sample with itself left out. Resampling m samples understates the variance of their
-        mean by (m-1)/m; deviations are widened to make up for that. The tuples themselves are
-        taken as given; a tuple with one sample adds no spread, and where all have just one,
-        intervals are NaN.
+        Replicates. Similarities for other trials are drawn from a normal distribution; its
+        covariance is that of the parts that single trials have in them, less the noise that these
+        parts count twice. Groups and neurons are drawn with replacement, and deviations of G
+        groups widened by the root of G/(G-1). The tuples themselves are taken as given; a tuple
+        with one sample adds no spread, and where all have just one, intervals are NaN.
     confidence : float, keyword-only, default 0.95
         Level of the intervals.
     seed : int, keyword-only, default 0
@@ -332,8 +333,8 @@ def salience(
     -----
     Saliences: Lippl & Stachenfeld (ICLR 2025), definition 3.1 and the analysis of trained
     networks, whose similarity of identical tuples includes self-pairs. Products across groups are
-    those of cross-validated distances (Walther et al., NeuroImage 2016). Correction, group sums and
-    structure score are derived here. With :math:`G(S) = \sum_{v}
+    those of cross-validated distances (Walther et al., NeuroImage 2016). Correction, group sums,
+    covariance and structure score are derived here. With :math:`G(S) = \sum_{v}
     |\sum_{t: t_S = v} \mu_t|^2 - \sum_t |\mu_t|^2`, pairs that share at least S, those that
     share exactly S follow by a Möbius sum over supersets. A tuple with a single sample takes the
     noise of the others.
