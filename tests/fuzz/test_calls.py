@@ -60,7 +60,6 @@ ORDER: Reasons = {
         "tasks.ComposedImages.draw": "rows",
         "tasks.ConceptSpace.sample": "is_train",
         "tasks.split_classes": "images,labels",
-        "measures.salience": "features,components",
         "training.bits_per_dimension": "samples,conditions",
         "training.train_concept_classifier": "images,components",
         "training.train of diffusion models": "data",

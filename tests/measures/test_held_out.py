@@ -328,3 +328,26 @@ def test_pairs_are_all_of_them():
     readouts = held_out_readouts(recording(shape=(2, 2)), held_out="pairs")
     pairs = [tuple(np.flatnonzero(row).tolist()) for row in readouts.held_out]
     assert pairs == list(combinations(range(4), 2))
+
+
+@pytest.mark.parametrize(("n_neurons", "noise"), [(60, 1.0), (200, 0.3)])
+def test_left_out_neurons_say_how_predictions_vary_over_populations(n_neurons, noise):
+    # of 40 numbers has a standard error of 11 %, over 16
+    # conditions that go together in part about half of that.
+    rows = np.repeat(list(product(range(4), range(4))), 10, axis=0)
+    target = (rows - 1.5).sum(axis=1)
+    predicted, estimates = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        means = sum(0.6 * rng.normal(size=(4, n_neurons))[rows[:, c]] for c in range(2))
+        means = means + 0.45 * rng.normal(size=(16, n_neurons))[4 * rows[:, 0] + rows[:, 1]]
+        trials = from_trials(means + noise * rng.normal(size=means.shape), rows)
+        readouts = held_out_readouts(trials, target, over_neurons=True)
+        predicted.append(readouts.predicted)
+        estimates.append(readouts.over_neurons)
+        assert readouts.budget["neurons"] ** 2 == pytest.approx(readouts.over_neurons)
+    across = np.sqrt(np.var(predicted, axis=0, ddof=1).mean())
+    assert 0.8 < np.sqrt(np.mean(estimates)) / across < 1.25
+    few = from_trials(responses=np.asarray(trials.responses)[:, :8], conditions=rows)
+    assert "neurons" not in held_out_readouts(few, over_neurons=True).budget
+    assert "neurons" not in held_out_readouts(trials).budget

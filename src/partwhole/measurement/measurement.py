@@ -353,8 +353,9 @@ def _readouts(
     kappa = saliences.centred
     known = saliences if not np.isnan(kappa).any() and kappa[-1] > kappa[0] else None
     readouts = held_out_readouts(
-        recording, held_out=held_out, ridge=ridge, saliences=known, seed=seed, progress=progress
-    )
+        recording, held_out=held_out, ridge=ridge, saliences=known, over_neurons=True, seed=seed,
+        progress=progress,
+    )  # fmt: skip
     notes = []
     if recording.groups is not None:
         notes.append(

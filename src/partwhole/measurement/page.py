@@ -269,6 +269,7 @@ def _held_out(measurement: Measurement) -> Html | None:
             ("difference", "between predicted and measured answers"),
             ("training trials", "from the sampling of training trials"),
             ("test trials", "from the sampling of test trials"),
+            ("neurons", "from the sampling of neurons"),
             ("saliences", "between predictions from saliences and from all means"),
         )
         if name in readouts.budget

@@ -20,6 +20,7 @@ from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapMeans
 from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, penalty_of
 from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows
+from partwhole.measures.readouts.over_neurons import variance_over_neurons
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.readouts.targets import Labelled, targets_of
 from partwhole.measures.salience import Salience
@@ -71,6 +72,8 @@ class HeldOutReadouts:
         elsewhere, and if there is none.
     larger_certainty : float array, shape (R, labels), or None
         With this penalty; NaN for sets without open answers.
+    over_neurons : float, default NaN
+        Variance of predicted answers over populations of neurons, a mean; NaN if not asked for.
     """
 
     recording: Recording
@@ -91,6 +94,7 @@ class HeldOutReadouts:
     ridge: float
     larger_ridge: float | None = None
     larger_certainty: Float[np.ndarray, "R labels"] | None = None
+    over_neurons: float = np.nan
 
     def __repr__(self) -> str:
         """Return the sizes, and how far predictions and readouts differ."""
@@ -133,7 +137,8 @@ class HeldOutReadouts:
 
         "training trials", "test trials": sampling of either, predicted. "difference": between
         predicted and measured answers, of which both are a part. "saliences": between predictions
-        from saliences and from means, the misfit of the overlap kernel.
+        from saliences and from means, the misfit of the overlap kernel. "neurons": sampling of
+        neurons, with that part of the noise which is independent between them.
         """
         parts = {
             "training trials": np.mean(self.between),
@@ -142,6 +147,8 @@ class HeldOutReadouts:
         }
         if self.from_saliences is not None:
             parts["saliences"] = np.mean((self.from_saliences - self.predicted) ** 2)
+        if not np.isnan(self.over_neurons):
+            parts["neurons"] = self.over_neurons
         return {name: float(np.sqrt(square)) for name, square in parts.items()}
 
     def to_frame(self) -> pd.DataFrame:
@@ -187,6 +194,7 @@ def held_out_readouts(
     held_out: Sets = "each",
     ridge: NonNegative | None = None,
     saliences: Salience | None = None,
+    over_neurons: bool = False,
     seed: Seed = 0,
     progress: bool = False,
 ) -> HeldOutReadouts:
@@ -210,8 +218,11 @@ def held_out_readouts(
         is the mean variance of a neuron, as of a penalty of 1 on standardized responses.
     saliences : Salience, keyword-only, default None
         For answers predicted from saliences alone, beside the others.
+    over_neurons : bool, keyword-only, default False
+        Whether to estimate how much predictions would vary over populations of as many neurons, by
+        leaving out each fifth of them in up to twelve sets.
     seed : int, keyword-only, default 0
-        For the combination of trials.
+        For the combination of trials, and the fifths of neurons.
     progress : bool, keyword-only, default False
         Whether to show a bar on the error stream once this takes over two seconds.
 
@@ -291,6 +302,9 @@ def held_out_readouts(
     larger = larger_penalty(
         described[0], sets, trials, by_condition, labelled, least, unit, certainty
     )
+    spread = np.nan
+    if over_neurons:
+        spread = variance_over_neurons(whole, sets, by_condition, least, seed)
     return HeldOutReadouts(
         whole,
         sets,
@@ -309,6 +323,7 @@ def held_out_readouts(
         within,
         penalty,
         *(larger or (None, None)),
+        over_neurons=spread,
     )
 
 

@@ -1,0 +1,61 @@
+"""How much predicted answers vary over populations of neurons, by leaving out groups of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from partwhole.measures.readouts.equivalent import Scalars, answers_of
+from partwhole.measures.readouts.means import MeasuredMeans
+from partwhole.measures.readouts.noise import means_and_noise
+from partwhole.recordings import Recording
+
+GROUPS = 5
+MOST_SETS = 12
+
+
+def variance_over_neurons(
+    recording: Recording,
+    sets: Bool[np.ndarray, "F T"],
+    targets: Float[np.ndarray, "T k"],
+    ridge: float,
+    seed: int,
+) -> float:
+    """Return the variance of predicted answers to held-out conditions over drawn neurons.
+
+    The jackknife over fifths of the neurons, drawn at random; the mean over answers of at most
+    twelve sets. NaN for fewer than ten neurons.
+    """
+    if recording.n_neurons < 2 * GROUPS:
+        return np.nan
+    if len(sets) > MOST_SETS:
+        sets = sets[np.linspace(0, len(sets) - 1, MOST_SETS).astype(int)]
+    order = np.random.default_rng(seed).permutation(recording.n_neurons)
+    answers = np.stack([
+        _answers(recording.responses[:, np.sort(np.setdiff1d(order, group))],
+                 recording.condition_of_trial, recording.conditions, sets, targets, ridge)
+        for group in np.array_split(order, GROUPS)
+    ])  # fmt: skip
+    return float((GROUPS - 1.0) ** 2 / GROUPS * answers.var(axis=0, ddof=1).mean())
+
+
+def _answers(
+    responses: Float[np.ndarray, "n p"],
+    index: Int[np.ndarray, " n"],
+    conditions: Int[np.ndarray, "T C"],
+    sets: Bool[np.ndarray, "F T"],
+    targets: Float[np.ndarray, "T k"],
+    ridge: float,
+) -> Float[np.ndarray, "R k"]:
+    """Return the mean answers to the conditions of all sets, each left out of training."""
+    means, noise = means_and_noise(responses, index)
+    trials = np.bincount(index)
+    described = MeasuredMeans.of(means, noise, trials, conditions)
+    start: Scalars | None = None
+    answers = []
+    for members in sets:
+        counts = np.where(members, 0, trials)
+        answer, scalars = answers_of(described.centred(counts), counts, targets, ridge, start=start)
+        start = start or scalars
+        answers.append(answer.mean[members])
+    return np.concatenate(answers)
