@@ -332,8 +332,7 @@ def test_pairs_are_all_of_them():
 
 @pytest.mark.parametrize(("n_neurons", "noise"), [(60, 1.0), (200, 0.3)])
 def test_left_out_neurons_say_how_predictions_vary_over_populations(n_neurons, noise):
-    # of 40 numbers has a standard error of 11 %, over 16
-    # conditions that go together in part about half of that.
+    # The deviation of 40 populations has a standard error of 11 %, less over 16 conditions.
     rows = np.repeat(list(product(range(4), range(4))), 10, axis=0)
     target = (rows - 1.5).sum(axis=1)
     predicted, estimates = [], []
