@@ -25,6 +25,7 @@ from partwhole._workers import WorkerLostError, Workers
 from partwhole.store import sweep
 from partwhole.study.bars import Bars
 from partwhole.study.claim import Claim
+from partwhole.study.compiled import keep_compiled
 from partwhole.study.declaration import Declaration, Findings, declared
 from partwhole.study.registry import find, load, place_of, short_name
 from partwhole.study.source import NO_SOURCE, Source, fingerprint, source_of
@@ -284,9 +285,13 @@ def _obtained(study: ModuleType, config: Config, *, source: Source, root: Path) 
     if source.digest == NO_SOURCE:
         # Without a source its cells can't be told from those of an earlier version.
         return store.fresh(lambda: study.cell(dict(config)))
-    return store.obtain(
-        short_name(study), config, lambda: study.cell(dict(config)), source=source.digest, root=root
-    )
+    compute = partial(_computed, study, config, root)
+    return store.obtain(short_name(study), config, compute, source=source.digest, root=root)
+
+
+def _computed(study: ModuleType, config: Config, root: Path) -> Arrays:
+    keep_compiled(root)
+    return study.cell(dict(config))
 
 
 def _attributes(
