@@ -6,9 +6,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
+from time import monotonic
 from typing import Protocol
 
 PATIENCE = 2.0
+# Between lines where there is no terminal, such as the log of a job.
+PAUSE = 30.0
 
 
 class Advance(Protocol):
@@ -17,9 +20,43 @@ class Advance(Protocol):
     def __call__(self, steps: int, note: str = "") -> None: ...
 
 
+class Lines:
+    """Progress in plain lines, of which the first comes after half a minute.
+
+    Parameters
+    ----------
+    title : str
+    total : int
+    """
+
+    def __init__(self, title: str, total: int) -> None:
+        self._title, self._total, self._steps = title, total, 0
+        self._start = self._last = monotonic()
+
+    def __call__(self, steps: int, note: str = "") -> None:
+        """Count steps, and print a line if the last one is half a minute ago."""
+        self._steps += steps
+        now = monotonic()
+        if now - self._last < PAUSE:
+            return
+        self._last, passed = now, now - self._start
+        name = f"{self._title} {note}".strip()
+        line = f"{name}: {self._steps:,} of {self._total:,}, {_clock(passed)}"
+        if 0 < self._steps <= self._total:
+            line += f", about {_clock(passed * (self._total / self._steps - 1.0))} left"
+        print(line, file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+
+
 @contextmanager
 def bar(title: str, total: int, *, shown: bool) -> Iterator[Advance]:
-    """Show a bar on the error stream when it is a terminal and work takes over two seconds.
+    """Show a bar on the error stream once work takes over two seconds.
+
+    Where that is no terminal, a line every half minute.
 
     Parameters
     ----------
@@ -35,8 +72,11 @@ def bar(title: str, total: int, *, shown: bool) -> Iterator[Advance]:
     Advance
         Function that moves the bar.
     """
-    if not (shown and sys.stderr.isatty()):
+    if not shown:
         yield lambda steps, note="": None
+        return
+    if not sys.stderr.isatty():
+        yield Lines(title, total)
         return
     from rich.console import Console
     from rich.progress import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
@@ -13,7 +12,6 @@ import pytest
 import scipy.linalg
 from identity_runs import trained
 
-from partwhole import _progress
 from partwhole._checks import InputError
 from partwhole.limits import DiagonalWeights
 from partwhole.networks import Architecture, outputs
@@ -281,15 +279,3 @@ def test_results_beyond_memory_are_refused_at_once():
     with pytest.raises(InputError, match="up to 8 GiB beside the samples; got about"):
         train(many, wide, Training(steps=2000, record=1))
     assert time.perf_counter() - began < 5
-
-
-def test_a_bar_is_shown_only_on_a_terminal_and_only_if_asked(monkeypatch, capsys):
-    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with _progress.bar("training 2 networks", 2, shown=True) as advance:
-        time.sleep(0.3)
-        advance(2)
-    assert "training 2 networks" in capsys.readouterr().err
-    with _progress.bar("training 2 networks", 2, shown=False) as advance:
-        advance(2)
-    assert capsys.readouterr().err == ""

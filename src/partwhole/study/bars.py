@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from partwhole._progress import Lines
+
 
 class Bars:
     """Progress bars: one for all studies, if there are several, and one for the cells of each.
+
+    Where the error stream is no terminal, a line every half minute.
 
     Parameters
     ----------
@@ -25,6 +29,9 @@ class Bars:
             TimeRemainingColumn,
         )
 
+        console = Console(stderr=True)
+        self._advance: Lines | None = None
+        self._plain = studies is not None and not console.is_terminal
         self.bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -34,8 +41,8 @@ class Bars:
             # Studies differ in length, so the rate is the mean over all of them so far.
             TimeRemainingColumn(elapsed_when_finished=False),
             TextColumn("left"),
-            console=Console(stderr=True),
-            disable=studies is None,
+            console=console,
+            disable=studies is None or not console.is_terminal,
             speed_estimate_period=3600.0,
         )
         self.all: Any = self.bars.add_task("all studies", total=studies) if studies else None
@@ -51,10 +58,13 @@ class Bars:
     def study_begins(self, name: str, cells: int) -> None:
         """Add a bar for the cells of a study."""
         self.cells = self.bars.add_task(name, total=cells)
+        self._advance = Lines(name, cells) if self._plain else None
 
     def cell_ended(self) -> None:
         """Advance the bar of the running study."""
         self.bars.advance(self.cells)
+        if self._advance is not None:
+            self._advance(1)
 
     def study_ended(self) -> None:
         """Advance the bar of studies, and print the finished study in a line that stays."""
