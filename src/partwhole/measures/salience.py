@@ -20,6 +20,7 @@ from partwhole.features.subsets import MAX_COMPONENTS, moebius, over_subsets, se
 from partwhole.measures._groups import TupleGroups
 from partwhole.measures._resampling import Resample, chosen_resampling, replicates_of
 from partwhole.measures._samples import Whiten, blocks_of, prepared
+from partwhole.measures._shared_noise import notes_on_shared_noise
 from partwhole.measures._similarity import Products, noise_by_feature, of_groups, of_trials
 from partwhole.measures._structure import structure_of
 from partwhole.recordings import Recording
@@ -339,6 +340,10 @@ def salience(
     share exactly S follow by a Möbius sum over supersets. A tuple with a single sample takes the
     noise of the others.
 
+    Of a recording without groups a note says if trials share noise: if products of residuals of
+    neighbouring trials, or of the k-th trials of different conditions, are far above those of
+    trials in another order. Trials in an order that was shuffled can't show it.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -424,7 +429,15 @@ def salience(
             *_structure_notes(structure, unknown),
         ),
     )
-    return replace(result, notes=(*result.notes, *_interval_notes(result, grouped, products)))
+    notes = (*result.notes, *_interval_notes(result, grouped, products))
+    if isinstance(features, Recording) and not (grouped or self_pairs):
+        # Blocks of neurons share their trials in part, and what is wrong with them.
+        of_blocks = (
+            notes_on_shared_noise(block, groups, seed)
+            for block, groups in zip(blocks, by_tuple, strict=True)
+        )
+        notes = (*notes, *next(filter(None, of_blocks), []))
+    return replace(result, notes=notes)
 
 
 def _require_consistent(components: np.ndarray) -> None:

@@ -1,0 +1,119 @@
+"""Noise that trials share although no runs are declared, from the order of the trials.
+
+Residuals from condition means are independent of the order within a condition if the noise of
+trials is. So the products of residuals of trials that are neighbours, or that are the k-th of
+their conditions, are compared with those after permutations within conditions, along the directions
+of the largest residuals. Of many trials the first thousands are looked at. Derived here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import eigh
+
+from partwhole.measures._groups import TupleGroups
+from partwhole.measures._rows import averaging
+from partwhole.measures._similarity import Samples
+
+DIRECTIONS = 20
+PERMUTATIONS = 200
+MOST_TRIALS = 3000
+# Standard deviations above the mean over permutations, and the least share that is of interest.
+CLEAR, LEAST = 5.0, 0.01
+
+
+def notes_on_shared_noise(samples: Samples, groups: TupleGroups, seed: int) -> list[str]:
+    """Return that trials share noise, how much, and the remedy; nothing if none measurably do."""
+    kept, residuals = _residuals(samples.features[:MOST_TRIALS], groups.index[:MOST_TRIALS])
+    if not len(kept):
+        return []
+    pairs = _Pairs.of(kept, groups.index[kept])
+    rng = np.random.default_rng(seed)
+    along = _largest(residuals)
+    sums = pairs.sums(along)
+    permuted = np.stack([pairs.sums(along[pairs.permuted(rng)]) for _ in range(PERMUTATIONS)])
+    high = sums > np.maximum(
+        permuted.max(axis=0), permuted.mean(axis=0) + CLEAR * permuted.std(axis=0)
+    )
+    if not high.any():
+        return []
+    expected = np.mean([pairs.sums(residuals[pairs.permuted(rng)]) for _ in range(10)], axis=0)
+    noise = float(np.mean(np.einsum("ij,ij->i", residuals, residuals)))
+    shares = (pairs.sums(residuals) - expected) / (pairs.counts * noise)
+    if not (high & (shares > LEAST)).any():
+        return []
+    largest = int(np.argmax(np.where(high, shares, -np.inf)))
+    share = f"about {100 * shares[largest]:.0f} % of their noise"
+    which = (
+        f"the first trials of different conditions share {share}, as do the second and later ones"
+        if largest
+        else f"neighbouring trials share {share}"
+    )
+    return [f"{which}, and it passes for similarity: declare runs or blocks as groups"]
+
+
+def _residuals(
+    features: Float[np.ndarray, "n p"], index: Int[np.ndarray, " n"]
+) -> tuple[Int[np.ndarray, " m"], Float[np.ndarray, "m p"]]:
+    """Return the trials of repeated conditions, and their residuals scaled to the noise."""
+    counts = np.bincount(index)
+    kept = np.flatnonzero(counts[index] > 1)
+    means = averaging(index, np.maximum(counts, 1)) @ features
+    m = counts[index[kept]].astype(float)
+    return kept, (features[kept] - means[index[kept]]) * np.sqrt(m / (m - 1.0))[:, None]
+
+
+def _largest(rows: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n d"]:
+    """Return rows along their largest principal directions."""
+    n, p = rows.shape
+    d = min(DIRECTIONS, n, p)
+    if p <= n:
+        return rows @ eigh(rows.T @ rows, subset_by_index=[p - d, p - 1])[1]
+    values, vectors = eigh(rows @ rows.T, subset_by_index=[n - d, n - 1])
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs of trials: neighbours of any conditions, and those of one place in their conditions."""
+
+    index: Int[np.ndarray, " n"]
+    by_condition: Int[np.ndarray, " n"]
+    first: Int[np.ndarray, " k"]
+    by_place: Int[np.ndarray, " n"]
+    starts: Int[np.ndarray, " m"]
+    counts: Float[np.ndarray, "2"]
+
+    @classmethod
+    def of(cls, rows: Int[np.ndarray, " n"], index: Int[np.ndarray, " n"]) -> _Pairs:
+        by_condition = np.argsort(index, kind="stable")
+        sizes = np.bincount(index)
+        place = np.empty_like(index)
+        place[by_condition] = np.arange(len(index)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        at_place = np.bincount(place)
+        first = np.flatnonzero(np.diff(rows) == 1)
+        counts = np.array([len(first), 0.5 * np.sum(at_place * (at_place - 1.0))])
+        return cls(
+            index,
+            by_condition,
+            first,
+            np.argsort(place, kind="stable"),
+            np.cumsum(at_place) - at_place,
+            np.maximum(counts, 1.0),
+        )
+
+    def permuted(self, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+        """Return trials in an order drawn anew within each condition."""
+        order = np.empty_like(self.by_condition)
+        order[self.by_condition] = np.lexsort((rng.random(len(self.index)), self.index))
+        return order
+
+    def sums(self, rows: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "2"]:
+        """Return the sums of products over both kinds of pairs."""
+        neighbours = np.einsum("ij,ij->", rows[self.first], rows[self.first + 1])
+        totals = np.add.reduceat(rows[self.by_place], self.starts, axis=0)
+        same_place = 0.5 * (np.sum(totals**2) - np.sum(rows**2))
+        return np.array([neighbours, same_place])
