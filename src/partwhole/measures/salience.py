@@ -6,7 +6,6 @@ of tuples, so no n x n matrix is formed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,6 +18,7 @@ from partwhole.features import OverlapKernel
 from partwhole.features.subsets import MAX_COMPONENTS, moebius, over_subsets, set_of, set_sizes
 from partwhole.measures._groups import TupleGroups
 from partwhole.measures._resampling import Resample, chosen_resampling, replicates_of
+from partwhole.measures._salience_notes import notes_on_conditions, notes_on_structure
 from partwhole.measures._samples import Whiten, blocks_of, prepared
 from partwhole.measures._shared_noise import notes_on_shared_noise
 from partwhole.measures._similarity import Products, noise_by_feature, of_groups, of_trials
@@ -425,8 +425,8 @@ def salience(
         sum(len(block.features) for block in blocks),
         n_pairs[-1].item(),
         (
-            *_notes(n_pairs, centred, counts, self_pairs, bootstrap, chosen, names),
-            *_structure_notes(structure, unknown),
+            *notes_on_conditions(n_pairs, centred, counts, self_pairs, bootstrap, chosen, names),
+            *notes_on_structure(structure, unknown),
         ),
     )
     notes = (*result.notes, *_interval_notes(result, grouped, products))
@@ -456,64 +456,6 @@ def _require_consistent(components: np.ndarray) -> None:
     require(
         components.min() >= 0, "components are value indices from 0", components.min(), "renumber"
     )
-
-
-def _notes(
-    n_pairs: np.ndarray,
-    centred: np.ndarray,
-    counts: np.ndarray,
-    self_pairs: bool,
-    bootstrap: int,
-    resample: Resample,
-    names: Sequence[str],
-) -> list[str]:
-    notes = [
-        f"no two conditions share {_in_words(set_of(mask), names)} and nothing else: how similar "
-        "they would be is unknown"
-        if mask
-        else "no two conditions share nothing: how similar they would be is unknown"
-        for mask in np.flatnonzero(n_pairs == 0).tolist()
-    ]
-    if self_pairs:
-        notes.append(
-            "products of a trial with itself are counted: noise within a condition passes for "
-            "similarity"
-        )
-    single = int(np.sum(counts == 1))
-    over_trials = bootstrap and resample in ("trials", "both")
-    if single and not self_pairs:
-        notes.append(f"{_single(single)} is taken to have the noise of the others")
-    if over_trials and single == len(counts):
-        notes.append("no condition has two trials to draw from: there are no intervals")
-    elif single and over_trials:
-        notes.append(f"{_single(single)} adds no spread to the intervals")
-    if centred[-1] <= centred[0]:
-        notes.append(
-            "trials of one condition are no more alike than those of others: there are no saliences"
-        )
-    return notes
-
-
-def _single(count: int) -> str:
-    """Return how many conditions have one trial, as the subject of a sentence in the singular."""
-    return (
-        "a condition with one trial" if count == 1 else f"each of {count} conditions with one trial"
-    )
-
-
-def _in_words(members: tuple[int, ...], names: Sequence[str]) -> str:
-    return " and ".join(names[c] for c in members)
-
-
-def _structure_notes(structure: float, unknown: str) -> list[str]:
-    if unknown:
-        return [f"structure was not measured: {unknown}"]
-    if structure >= 0.5:
-        return []
-    return [
-        f"structure is {structure:.2f}: similarity depends on more than which components two "
-        "conditions share; predictions from `kernel` can be far off"
-    ]
 
 
 def _interval_notes(result: Salience, grouped: bool, products: list[Products]) -> list[str]:

@@ -19,8 +19,8 @@ from partwhole.measures.readouts.labels import credit
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapMeans
 from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, penalty_of
-from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows
 from partwhole.measures.readouts.over_neurons import variance_over_neurons
+from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.readouts.targets import Labelled, targets_of
 from partwhole.measures.salience import Salience

@@ -1,0 +1,70 @@
+"""Notes on saliences: what could not be measured, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from partwhole.features.subsets import set_of
+from partwhole.measures._resampling import Resample
+
+
+def notes_on_conditions(
+    n_pairs: np.ndarray,
+    centred: np.ndarray,
+    counts: np.ndarray,
+    self_pairs: bool,
+    bootstrap: int,
+    resample: Resample,
+    names: Sequence[str],
+) -> list[str]:
+    """Return what conditions lack: partners with an overlap, repeats, or similarity."""
+    notes = [
+        f"no two conditions share {_in_words(set_of(mask), names)} and nothing else: how similar "
+        "they would be is unknown"
+        if mask
+        else "no two conditions share nothing: how similar they would be is unknown"
+        for mask in np.flatnonzero(n_pairs == 0).tolist()
+    ]
+    if self_pairs:
+        notes.append(
+            "products of a trial with itself are counted: noise within a condition passes for "
+            "similarity"
+        )
+    single = int(np.sum(counts == 1))
+    over_trials = bootstrap and resample in ("trials", "both")
+    if single and not self_pairs:
+        notes.append(f"{_single(single)} is taken to have the noise of the others")
+    if over_trials and single == len(counts):
+        notes.append("no condition has two trials to draw from: there are no intervals")
+    elif single and over_trials:
+        notes.append(f"{_single(single)} adds no spread to the intervals")
+    if centred[-1] <= centred[0]:
+        notes.append(
+            "trials of one condition are no more alike than those of others: there are no saliences"
+        )
+    return notes
+
+
+def _single(count: int) -> str:
+    """Return how many conditions have one trial, as the subject of a sentence in the singular."""
+    return (
+        "a condition with one trial" if count == 1 else f"each of {count} conditions with one trial"
+    )
+
+
+def _in_words(members: tuple[int, ...], names: Sequence[str]) -> str:
+    return " and ".join(names[c] for c in members)
+
+
+def notes_on_structure(structure: float, unknown: str) -> list[str]:
+    """Return whether shared components say little of similarity, or why that is unknown."""
+    if unknown:
+        return [f"structure was not measured: {unknown}"]
+    if structure >= 0.5:
+        return []
+    return [
+        f"structure is {structure:.2f}: similarity depends on more than which components two "
+        "conditions share; predictions from `kernel` can be far off"
+    ]
