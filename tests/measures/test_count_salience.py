@@ -93,6 +93,31 @@ def test_of_recordings_it_is_salience_averaged_over_sets_of_a_size(name):
     assert by_count.n_tuples == by_set.n_tuples
 
 
+def test_structure_is_without_offsets_of_groups():
+    whole = RECORDINGS["groups"]
+    kept = np.random.default_rng(6).random(whole.n_trials) < 0.7
+    part = whole.select(kept)
+    cells = {
+        (run, t): part.responses[(part.groups == run) & (part.condition_of_trial == t)].mean(axis=0)
+        for run in range(3)
+        for t in part.condition_of_trial[part.groups == run]
+    }
+    shared = [t for t in range(part.n_conditions) if all((run, t) in cells for run in range(3))]
+    assert 0 < len(shared) < part.n_conditions
+    offsets = [np.mean([cells[run, t] for t in shared], axis=0) for run in range(3)]
+    samples = np.array([mean - offsets[run] for (run, _), mean in cells.items()])
+    rows = np.array([part.conditions[t] for _, t in cells])
+    expected = count_salience(samples, rows, self_pairs=True).structure
+    assert count_salience(part).structure == pytest.approx(expected, rel=1e-12)
+
+
+def test_structure_of_several_sessions_is_that_of_combined_trials():
+    whole = RECORDINGS["sessions"]
+    trials = whole.pseudo_trials(2)
+    expected = count_salience(trials.responses, trials.components).structure
+    assert count_salience(whole, seed=2).structure == pytest.approx(expected, rel=1e-12)
+
+
 def test_products_across_groups_beside_loops_over_pairs():
     features, rows = sample(3, repeats=4)
     runs = np.random.default_rng(3).integers(0, 3, len(rows))

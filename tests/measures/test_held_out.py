@@ -235,11 +235,15 @@ def test_a_larger_penalty_is_that_of_readouts_with_it():
     assert held_out_readouts(measured, ridge=0.0).larger_ridge == 64 * readouts.ridge
 
 
-@pytest.mark.parametrize(("n_neurons", "noise"), [(20, 3.0), (400, 12.0), (100, 0.5)])
+@pytest.mark.parametrize(("n_neurons", "noise"), [(35, 2.0), (230, 4.5), (100, 0.5)])
 def test_no_penalty_is_named_where_it_matters_less(n_neurons, noise):
-    # Few neurons, many of them, or no answer that is open.
-    readouts = held_out_readouts(recording(n_neurons=n_neurons, noise=noise))
+    # Less than half or more than twice the training trials, or no answer that is open.
+    measured = recording(n_neurons=n_neurons, noise=noise)
+    readouts = held_out_readouts(measured)
     assert (readouts.larger_ridge, readouts.larger_certainty) == (None, None)
+    n_train = measured.n_trials * 11 / 12
+    is_open = (readouts.certainty > 0.025) & (readouts.certainty < 0.975)
+    assert (not 0.5 <= n_neurons / n_train <= 2.0) == is_open.any()
 
 
 def test_answers_with_a_larger_penalty_are_right():
