@@ -224,7 +224,7 @@ def test_a_larger_penalty_is_that_of_readouts_with_it():
     others = {
         factor: held_out_readouts(measured, ridge=factor * readouts.ridge) for factor in (8, 64)
     }
-    means = {factor: other.certainty[is_open].mean() for factor, other in others.items()}
+    means = {factor: larger.certainty[is_open].mean() for factor, larger in others.items()}
     best = others[max(means, key=lambda factor: means[factor])]
     assert best.ridge == readouts.larger_ridge
     rows = is_open.any(axis=1)
