@@ -66,15 +66,15 @@ def recordings():
     complete = np.tile(np.unique(rows, axis=0), (6, 1))
     runs = np.repeat([0, 1, 2], 48)
     signal = sum(rng.normal(size=(4, 20))[column] for column in complete.T)
-    shown = signal + rng.normal(size=(3, 20))[runs] + rng.normal(size=signal.shape)
-    apart, day = np.vstack([shown, shown]), np.repeat([0, 1], len(shown))
+    responses = signal + rng.normal(size=(3, 20))[runs] + rng.normal(size=signal.shape)
+    apart, day = np.vstack([responses, responses]), np.repeat([0, 1], len(responses))
     apart[day == 0, :8] = apart[day == 1, 8:] = np.nan
     both = np.vstack([complete, complete])
     movie = np.stack([features, 2.0 * features], axis=2)
     return {
         "trials": Recording(features, rows, names, values),
         "times": Recording(movie, rows, names, values),
-        "groups": Recording(shown, complete, names, values, runs),
+        "groups": Recording(responses, complete, names, values, runs),
         "sessions": Recording(apart, both, names, values, None, day),
         "days and runs": Recording(apart, both, names, values, np.tile(runs, 2) + 3 * day, day),
     }
