@@ -81,9 +81,9 @@ def _opening(measurement: Measurement) -> Html:
     if readouts is not None:
         said = [readout_in_words(readouts, j) for j in range(len(readouts.labels))]
         lines = [_unbroken(f"{printable(line, 300)}.") for line in said]
-    source = f"partwhole measure · {printable(measurement.source)}".removesuffix(" · ")
+    source = f" · {printable(measurement.source)}" if measurement.source else ""
     return join(
-        tag("p", source, class_="name"),
+        tag("p", f"partwhole measure{source}", class_="name"),
         tag("h1", _unbroken(headline(measurement))),
         tag("p", _unbroken(structure_in_words(measurement)), class_="lead"),
         tag("p", "Linear readouts of conditions that were held out, trained on all others:")
