@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -93,7 +93,7 @@ class Advice:
                 continue
             gap = losses[i] - losses[best]
             error = gap.std(ddof=1) / np.sqrt(n)
-            if gap.mean() <= stats.t.ppf(0.975, n - 1) * error:
+            if gap.mean() <= stdtrit(n - 1, 0.975) * error:
                 as_good.append(method)
         return tuple(as_good)
 

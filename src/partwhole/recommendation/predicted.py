@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy.special import stdtrit
 from threadpoolctl import threadpool_limits
 
 from partwhole._checks import require, seed_list, whole
@@ -153,7 +153,7 @@ class PredictedLosses:
                 ]
                 spread = np.log(left)
                 deviation = np.sqrt((n - 1) * np.mean((spread - spread.mean()) ** 2))
-                half = stats.t.ppf(0.975, n - 1) * deviation
+                half = stdtrit(n - 1, 0.975) * deviation
                 low, high = at * np.exp(-half), at * np.exp(half)
             first = bool(np.isfinite(at) and (losses.mean(axis=-1) <= float(error)).all())
             needed.append(SamplesNeeded(method, at, float(low), float(high), first))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
-from scipy.stats import binom, binomtest
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from partwhole._checks import require
 from partwhole._types import Real
@@ -51,7 +50,7 @@ def mean(
     span = f"{finite.min():g}..{finite.max():g}"
     require(inside, f"samples lie within {low:g} and {high:g}", span, "widen `within`")
     centre = float(finite.mean())
-    half = float(student.ppf(0.975, n - 1) * finite.std(ddof=1) / np.sqrt(n))
+    half = float(stdtrit(n - 1, 0.975) * finite.std(ddof=1) / np.sqrt(n))
     return Estimate(centre, max(low, centre - half), min(high, centre + half), n)
 
 
@@ -88,6 +87,8 @@ def median(samples: xr.DataArray | np.ndarray) -> Estimate:
     >>> median(np.arange(9.0))
     Estimate(value=4.0, low=1.0, high=7.0, n=9)
     """
+    from scipy.stats import binom  # half of the time in which a process that computes cells starts
+
     ordered = np.sort(finite_values(samples))
     n = len(ordered)
     value = float(np.median(ordered)) if n else np.nan
@@ -107,6 +108,8 @@ def proportion(successes: int, n: int) -> Estimate:
     >>> estimate.value, round(estimate.low, 3), estimate.high
     (1.0, 0.839, 1.0)
     """
+    from scipy.stats import binomtest  # see `median`
+
     if n == 0:
         return Estimate(np.nan, np.nan, np.nan, 0)
     ends = binomtest(successes, n).proportion_ci(0.95, method="wilson")
