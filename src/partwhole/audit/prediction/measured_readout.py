@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from partwhole._checks import InputError
 from partwhole.audit.case import TRAIN, Case
-from partwhole.measures.readouts import predict_readout
 
 # Combinations, outputs and multiplications for which the prediction takes less than a few seconds.
 MOST_COMBINATIONS, MOST_OUTPUTS, LARGEST = 750, 50, 1e10
@@ -61,6 +60,8 @@ def measured_readout(case: Case) -> MeasuredReadout | None:
         > LARGEST
     ):
         return None
+    from partwhole.measures.readouts import predict_readout  # half of the time of every import
+
     index = case.row_combination[rows]
     try:
         readout = predict_readout(

@@ -9,8 +9,6 @@ import numpy as np
 from partwhole._checks import InputError, require
 from partwhole.audit.case import AuditTable
 from partwhole.features import OrderKernel, OverlapKernel
-from partwhole.measures import salience
-from partwhole.measures.count_salience import count_salience
 
 # With more components, saliences are averaged over sets of the same size.
 MOST_SETS_OF = 6
@@ -92,6 +90,8 @@ def measure(
 def _by_set(
     features: np.ndarray, components: np.ndarray, order: int, repeats: bool
 ) -> Representation:
+    from partwhole.measures import salience  # half of the time of every import of the room
+
     saliences = salience(features, components, self_pairs=not repeats)
     remarks = [_sample_remark(saliences.n_samples, saliences.n_tuples, repeats)]
     if np.isnan(saliences.kappa).any():
@@ -111,6 +111,8 @@ def _by_set(
 def _by_count(
     features: np.ndarray, components: np.ndarray, order: int, repeats: bool
 ) -> Representation:
+    from partwhole.measures.count_salience import count_salience  # see `_by_set`
+
     saliences = count_salience(features, components, self_pairs=not repeats)
     remarks = [
         _sample_remark(len(features), saliences.n_available, repeats),
