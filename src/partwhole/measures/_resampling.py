@@ -34,6 +34,7 @@ def chosen_resampling(resample: Resample | None, grouped: bool) -> Resample:
 
 def replicates_of(
     blocks: list[Samples],
+    by_tuple: list[TupleGroups],
     products: list[Products],
     centred: np.ndarray,
     resample: Resample,
@@ -42,7 +43,7 @@ def replicates_of(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Return similarities by overlap set for other trials, groups, neurons, or both."""
-    alone = all(TupleGroups.of(block.components).counts.max() < 2 for block in blocks)
+    alone = all(groups.counts.max() < 2 for groups in by_tuple)
     if not count or (alone and resample != "neurons"):
         return np.empty((0, len(centred)))
     drawn = np.zeros((count, len(centred)))
@@ -53,8 +54,7 @@ def replicates_of(
         drawn += (rng.multinomial(n_neurons, even, size=count) - 1.0) @ by_neuron.T
     if resample == "neurons":
         return centred + drawn
-    for block, of_block in zip(blocks, products, strict=True):
-        groups = TupleGroups.of(block.components)
+    for block, groups, of_block in zip(blocks, by_tuple, products, strict=True):
         if block.groups is None:
             errors = trial_errors(block, groups, count, rng, self_pairs=self_pairs)
         else:

@@ -405,7 +405,14 @@ def salience(
     )
     structure, unknown = structure_of(features, blocks, self_pairs)
     replicates = replicates_of(
-        blocks, products, centred, chosen, self_pairs, bootstrap, np.random.default_rng(seed)
+        blocks,
+        by_tuple,
+        products,
+        centred,
+        chosen,
+        self_pairs,
+        bootstrap,
+        np.random.default_rng(seed),
     )
     n_components = len(centred).bit_length() - 1
     names = [f"component {c}" for c in range(n_components)]

@@ -60,7 +60,7 @@ def measured_readout(case: Case) -> MeasuredReadout | None:
         > LARGEST
     ):
         return None
-    from partwhole.measures.readouts import predict_readout  # half of the time of every import
+    from partwhole.measures.readouts import predict_readout  # see `representation`
 
     index = case.row_combination[rows]
     try:

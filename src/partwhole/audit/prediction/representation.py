@@ -90,7 +90,7 @@ def measure(
 def _by_set(
     features: np.ndarray, components: np.ndarray, order: int, repeats: bool
 ) -> Representation:
-    from partwhole.measures import salience  # half of the time of every import of the room
+    from partwhole.measures import salience  # a third of the time of every import of the room
 
     saliences = salience(features, components, self_pairs=not repeats)
     remarks = [_sample_remark(saliences.n_samples, saliences.n_tuples, repeats)]

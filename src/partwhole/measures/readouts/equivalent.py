@@ -30,6 +30,7 @@ conditions, intercept and variances derived here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,6 +126,22 @@ def answers_of(
     scalars = system.fixed_point(start)
     d, d_tilde = np.exp(scalars.logs).tolist()
     return system.answers(d, d_tilde, targets - mean_target, mean_target), scalars
+
+
+def answers_without(
+    means: Means,
+    sets: Iterable[Bool[np.ndarray, " A"]],
+    trials: Int[np.ndarray, " A"],
+    targets: Float[np.ndarray, "A k"],
+    ridge: float,
+) -> Iterator[Answers]:
+    """Yield the answers of a readout trained on all conditions but those of each set."""
+    start: Scalars | None = None
+    for members in sets:
+        counts = np.where(members, 0, trials)
+        answers, scalars = answers_of(means.centred(counts), counts, targets, ridge, start=start)
+        start = start or scalars
+        yield answers
 
 
 @dataclass(frozen=True, eq=False)

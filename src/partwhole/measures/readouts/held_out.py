@@ -14,7 +14,7 @@ from partwhole._progress import bar
 from partwhole._types import NonNegative, Seed
 from partwhole.features.subsets import overlap_sets
 from partwhole.measures._rows import averaging
-from partwhole.measures.readouts.equivalent import Scalars, answers_of
+from partwhole.measures.readouts.equivalent import answers_without
 from partwhole.measures.readouts.labels import credit
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapMeans
@@ -278,18 +278,12 @@ def held_out_readouts(
         described.append(OverlapMeans(products, noise))
     least = max(penalty, LEAST_RIDGE * noise.mean_variance)
     fit = LeavingOut(whole.responses, by_condition[index], least)
-    starts: list[Scalars | None] = [None] * len(described)
+    of_sets = zip(
+        *(answers_without(x, sets, trials, by_condition, least) for x in described), strict=True
+    )
     rows: list[tuple[np.ndarray, ...]] = []
     with bar("held-out conditions", len(sets), shown=progress) as advance:
-        for members in sets:
-            counts = np.where(members, 0, trials)
-            answers = []
-            for i, means_of in enumerate(described):
-                answer, scalars = answers_of(
-                    means_of.centred(counts), counts, by_condition, least, start=starts[i]
-                )
-                starts[i] = starts[i] or scalars
-                answers.append(answer)
+        for members, answers in zip(sets, of_sets, strict=True):
             left_out = members[index]
             measured = _measured(fit.answers(left_out), index[left_out], labelled)
             predicted = predicted_rows(answers[0], members, trials[members], labelled)

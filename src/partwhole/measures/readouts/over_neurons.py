@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.measures.readouts.equivalent import Scalars, answers_of
+from partwhole.measures.readouts.equivalent import answers_without
 from partwhole.measures.readouts.means import MeasuredMeans
 from partwhole.measures.readouts.noise import means_and_noise
 from partwhole.recordings import Recording
@@ -51,11 +51,5 @@ def _answers(
     means, noise = means_and_noise(responses, index)
     trials = np.bincount(index)
     described = MeasuredMeans.of(means, noise, trials, conditions)
-    start: Scalars | None = None
-    answers = []
-    for members in sets:
-        counts = np.where(members, 0, trials)
-        answer, scalars = answers_of(described.centred(counts), counts, targets, ridge, start=start)
-        start = start or scalars
-        answers.append(answer.mean[members])
-    return np.concatenate(answers)
+    answers = answers_without(described, sets, trials, targets, ridge)
+    return np.concatenate([x.mean[members] for x, members in zip(answers, sets, strict=True)])

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole.measures.readouts.answers import Answers
-from partwhole.measures.readouts.equivalent import answers_of
+from partwhole.measures.readouts.equivalent import answers_without
 from partwhole.measures.readouts.labels import right_shares
 from partwhole.measures.readouts.means import Means
 from partwhole.measures.readouts.targets import Labelled
@@ -65,15 +65,11 @@ def larger_penalty(
     for penalty in (factor * max(ridge, unit) for factor in FACTORS):
         if penalty <= ridge:
             continue
-        larger, start = np.full(certainty.shape, np.nan), None
-        for i in np.flatnonzero(chosen):
-            members = sets[i]
-            counts = np.where(members, 0, trials)
-            answer, scalars = answers_of(
-                means.centred(counts), counts, targets, penalty, start=start
-            )
-            start = start or scalars
-            larger[of_row == i] = predicted_rows(answer, members, trials[members], labelled)[-1]
+        answers = answers_without(means, sets[chosen], trials, targets, penalty)
+        larger = np.full(certainty.shape, np.nan)
+        for i, answer in zip(np.flatnonzero(chosen), answers, strict=True):
+            rows = predicted_rows(answer, sets[i], trials[sets[i]], labelled)
+            larger[of_row == i] = rows[-1]
         if larger[is_open].mean() > most:
             most, best = larger[is_open].mean(), (penalty, larger)
     return best
