@@ -22,7 +22,6 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # Test processes that each do linear algebra on every core wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import pytest
 import type_checks
 from hypothesis import HealthCheck, settings
 
@@ -37,18 +36,8 @@ settings.register_profile(
 settings.load_profile("house")
 
 
-last_test = ""
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Check the first calls of a test, and the first of each of its further cases."""
-    global last_test
-    test = item.nodeid.partition("[")[0]
-    if test == last_test:
-        type_checks.begin_case()
-    else:
-        type_checks.begin_test()
-    last_test = test
+def pytest_runtest_setup() -> None:
+    type_checks.begin_test()
 
 
 def pytest_collection_finish() -> None:
