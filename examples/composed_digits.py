@@ -5,8 +5,7 @@ the network learns their sum from pairs in which one of the two numbers is 0. Ho
 sum is left in its answers? From the saliences of a layer before training, theory says nearly all.
 It is right for images that do not differ within a class: a slope of .94, where networks that were
 trained from three seeds have .67. The differences between images are a part of it: a readout that
-is trained on the same layer has .86. `measures.predict_readout` says .75, too little, since it
-takes the differences to be alike for all sums.
+is trained on the same layer has .86, and `measures.predict_readout` says .84 without training it.
 """
 
 from __future__ import annotations

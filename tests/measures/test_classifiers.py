@@ -51,7 +51,7 @@ def trials(rng, means, covariance, counts):
 
 
 def exact(means, covariance, counts):
-    return MeasuredMeans.of(means, NoiseSpectrum.of_matrix(covariance)).centred(counts)
+    return MeasuredMeans.of(means, NoiseSpectrum.of_matrix(covariance)).training(counts)
 
 
 def rms(array):

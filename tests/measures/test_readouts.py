@@ -84,7 +84,7 @@ def test_variances_solve_the_equations_of_whole_matrices():
     """With matrices of trials x trials and features x features, and unequal numbers of trials."""
     rng, means, covariance = world(0, 20, correlated=True)
     counts = np.where(CORNER, 0, rng.integers(1, 9, 16))
-    described = MeasuredMeans.of(means, NoiseSpectrum.of_matrix(covariance)).centred(counts)
+    described = MeasuredMeans.of(means, NoiseSpectrum.of_matrix(covariance)).training(counts)
     answers, scalars = answers_of(described, counts, SUMS[:, None], 0.3)
     d, d_tilde = np.exp(scalars.logs)
     of_trial = np.repeat(np.arange(16), counts)
@@ -201,7 +201,7 @@ def test_noise_is_that_of_ledoit_and_wolf(n, p):
     whole += found.rest * np.eye(p)
     expected = ledoit_wolf(residuals, assume_centered=True)[0] * n / (n - 7)
     np.testing.assert_allclose(whole, expected, rtol=1e-9, atol=1e-9)
-    assert found.trace(found.variances, found.rest) == pytest.approx(np.trace(expected))
+    assert found.spectrum.mean_variance == pytest.approx(np.trace(expected) / p)
 
 
 @pytest.mark.parametrize("n_labels", [2, 3])

@@ -35,14 +35,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.optimize import brentq, root
+from scipy.optimize import brentq
 
 from partwhole._checks import InputError
 from partwhole.measures.readouts.answers import Answers
-from partwhole.measures.readouts.means import Means, MeasuredMeans
+from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapTrials, Trials
 from partwhole.measures.readouts.noise import NoiseSpectrum
 
-DAMPED_STEPS = 60
+# Shares of a step, and the number of steps, before Newton's method: few, or many short ones.
+DAMPED = ((0.5, 60), (0.1, 600))
+NEWTON_STEPS = 40
+HALVINGS = 12
+# Of the logarithms.
+LONGEST_MOVE = 3.0
+FEW_DIGITS = 1e-12
 # Change of the logarithms from which Newton's steps lead to the fixed point.
 NEAR = 0.05
 TOLERANCE = 1e-9
@@ -98,7 +104,7 @@ def ridge_answers(
         If the two scalars can't be found, which can happen near as many features as trials.
     """
     described = MeasuredMeans.of(means, noise, trials, conditions)
-    return answers_of(described.centred(counts), counts, targets, ridge)[0]
+    return answers_of(described.training(counts), counts, targets, ridge)[0]
 
 
 def answers_of(
@@ -121,25 +127,39 @@ def answers_of(
         Those of a training set that differs in a few conditions, from which they are near.
     """
     train = counts > 0
-    mean_target = counts[train] / counts.sum() @ targets[train]
-    system = _System(means, train, counts[train].astype(np.float64), ridge)
-    scalars = system.fixed_point(start)
-    d, d_tilde = np.exp(scalars.logs).tolist()
-    return system.answers(d, d_tilde, targets - mean_target, mean_target), scalars
+    of_training = counts[train].astype(np.float64)
+    mean_target = of_training / counts.sum() @ targets[train]
+    least = np.inf
+    # Near as many features as trials estimated noise may leave no solution; shrunk noise does.
+    for described in (lambda: means, means.shrunk):
+        if described is None:
+            continue
+        system = _System(described(), train, of_training, ridge)
+        scalars, change = system.fixed_point(start)
+        least, start = min(least, change), None
+        if scalars is not None:
+            d, d_tilde = np.exp(scalars.logs).tolist()
+            answers = system.answers(d, d_tilde, targets - mean_target, mean_target)
+            if answers is not None:
+                return answers, scalars
+    raise InputError(
+        "the answers of a readout follow from two numbers that reproduce themselves; got a change "
+        f"by {least:.1e} of them; raise ridge, or add trials"
+    )
 
 
 def answers_without(
-    means: Means,
+    trials: Trials | OverlapTrials,
     sets: Iterable[Bool[np.ndarray, " A"]],
-    trials: Int[np.ndarray, " A"],
+    counts: Int[np.ndarray, " A"],
     targets: Float[np.ndarray, "A k"],
     ridge: float,
 ) -> Iterator[Answers]:
     """Yield the answers of a readout trained on all conditions but those of each set."""
     start: Scalars | None = None
     for members in sets:
-        counts = np.where(members, 0, trials)
-        answers, scalars = answers_of(means.centred(counts), counts, targets, ridge, start=start)
+        left = np.where(members, 0, counts)
+        answers, scalars = answers_of(trials.training(left), left, targets, ridge, start=start)
         start = start or scalars
         yield answers
 
@@ -153,14 +173,6 @@ class _System:
     counts: Float[np.ndarray, " T"]
     ridge: float
 
-    def _inverse(self, d_tilde: float) -> tuple[np.ndarray, float]:
-        """Return 1 / G along the directions of the noise, and beside them."""
-        noise = self.means.noise
-        return (
-            1.0 / (self.ridge + d_tilde * noise.variances),
-            1.0 / (self.ridge + d_tilde * noise.rest),
-        )
-
     def _scaled(self, gram: Float[np.ndarray, "A A"]) -> Float[np.ndarray, "T T"]:
         """Return D^1/2 of a Gram matrix of training conditions D^1/2."""
         root_counts = np.sqrt(self.counts)
@@ -171,38 +183,57 @@ class _System:
 
     def step(self, d: float, d_tilde: float) -> tuple[float, float]:
         """Return both scalars from both."""
-        noise = self.means.noise
-        g, rest = self._inverse(d_tilde)
-        resolvent = self._resolvent(d, positive(self.means.gram(g, rest)))
-        noisy = self._scaled(self.means.gram(g**2 * noise.variances, rest**2 * noise.rest))
-        new_d = noise.trace(g * noise.variances, rest * noise.rest) - np.sum(resolvent * noisy)
+        products = self.means.at(self.ridge / d_tilde, 2)
+        resolvent = self._resolvent(d, positive(products.grams[0]) / d_tilde)
+        noisy = self._scaled(products.grams[1]) / d_tilde**2
+        new_d = products.noise_traces[0] / d_tilde - np.sum(resolvent * noisy)
         n_within = self.counts.sum() - len(self.counts) - 1.0
         new_d_tilde = n_within / (1.0 + d) + np.trace(resolvent)
         return max(float(new_d), 0.0), float(new_d_tilde)
 
-    def fixed_point(self, start: Scalars | None = None) -> Scalars:
-        """Return the scalars that reproduce themselves."""
+    def fixed_point(self, start: Scalars | None = None) -> tuple[Scalars | None, float]:
+        """Return the scalars that reproduce themselves, or None, and the change that was left."""
         if start is not None and (near := self._from_nearby(start)) is not None:
-            return near
-        logs = np.log(self._without_means())
-        # Halfway in logarithms, since without a penalty d grows and d~ shrinks without bound.
-        for _ in range(DAMPED_STEPS):
-            change = self._change(logs)
-            logs = logs + 0.5 * change
-            if np.abs(change).max() < NEAR:
+            return near, 0.0
+        first, least = np.log(self._without_means()), np.inf
+        for share, steps in DAMPED:
+            logs = first
+            # Part of the way in logarithms, since without a penalty d grows without bound.
+            for _ in range(steps):
+                change = self._change(logs)
+                logs = logs + share * change
+                if np.abs(change).max() < NEAR:
+                    break
+            scalars, left = self._newton(logs)
+            least = min(least, left)
+            if scalars is not None:
+                return scalars, least
+        return None, least
+
+    def _newton(self, logs: Float[np.ndarray, "2"]) -> tuple[Scalars | None, float]:
+        """Return the scalars by Newton's method, halving steps that lead further off."""
+        change = self._change(logs)
+        size = float(np.abs(change).max())
+        for _ in range(NEWTON_STEPS):
+            slope = np.column_stack([
+                (self._change(logs + step) - change) / FINITE_STEP
+                for step in FINITE_STEP * np.eye(2)
+            ])  # fmt: skip
+            if size < TOLERANCE:
+                return Scalars(logs, slope), size
+            if not np.isfinite(slope).all() or abs(np.linalg.det(slope)) < FEW_DIGITS:
                 break
-        solved = root(self._change, logs, tol=1e-13)
-        change = self._change(solved.x)
-        if not float(np.abs(change).max()) < TOLERANCE:
-            raise InputError(
-                "the answers of a readout follow from two numbers that reproduce themselves; got "
-                f"a change by {np.abs(change).max():.1e} of them; raise ridge, or add trials"
-            )
-        slope = np.column_stack([
-            (self._change(solved.x + step) - change) / FINITE_STEP
-            for step in FINITE_STEP * np.eye(2)
-        ])  # fmt: skip
-        return Scalars(solved.x, slope)
+            move = np.linalg.solve(slope, -change)
+            move *= min(1.0, LONGEST_MOVE / np.abs(move).max())
+            for _ in range(HALVINGS):
+                new = self._change(logs + move)
+                if np.abs(new).max() < size:
+                    break
+                move *= 0.5
+            else:
+                break
+            logs, change, size = logs + move, new, float(np.abs(new).max())
+        return None, size
 
     def _from_nearby(self, start: Scalars) -> Scalars | None:
         """Return the scalars by Newton's steps with the slope of another set; None if not near."""
@@ -224,15 +255,17 @@ class _System:
 
     def _without_means(self) -> tuple[float, float]:
         """Return both scalars for noise alone, from one equation with a single root."""
-        noise, n = self.means.noise, self.counts.sum()
-        s, s_rest = noise.variances, noise.rest
+        spectrum, n = self.means.spectrum, self.counts.sum()
+        s, s_rest = spectrum.variances, spectrum.rest
+
+        def trace(per_trial: float) -> float:
+            shares = s / (self.ridge + per_trial * s)
+            return shares.sum() + spectrum.n_rest * s_rest / (self.ridge + per_trial * s_rest)
 
         def excess(log_d: float) -> float:
-            g = self.ridge + n / (1.0 + np.exp(log_d)) * s
-            g_rest = self.ridge + n / (1.0 + np.exp(log_d)) * s_rest
-            return np.log(noise.trace(s / g, s_rest / g_rest)) - log_d
+            return np.log(trace(n / (1.0 + np.exp(log_d)))) - log_d
 
-        highest = float(np.log(noise.trace(s, s_rest) / self.ridge))
+        highest = float(np.log(trace(0.0)))
         d = np.exp(brentq(excess, highest - 100.0, highest + 1.0))  # pyright: ignore[reportCallIssue, reportArgumentType]
         return float(d), float(n / (1.0 + d))
 
@@ -242,14 +275,12 @@ class _System:
         d_tilde: float,
         targets: Float[np.ndarray, "A k"],
         mean_target: Float[np.ndarray, " k"],
-    ) -> Answers:
-        """Return the answers at the scalars, for centred targets."""
-        noise, means = self.means.noise, self.means
-        g, rest = self._inverse(d_tilde)
-        s, s_rest = noise.variances, noise.rest
-        kernel = positive(means.gram(g, rest))
-        noisy = positive(means.gram(g**2 * s, rest**2 * s_rest))
-        twice = means.gram(g**3 * s**2, rest**3 * s_rest**2)
+    ) -> Answers | None:
+        """Return the answers at the scalars, for centred targets; None if variances have none."""
+        products = self.means.at(self.ridge / d_tilde)
+        kernel = positive(products.grams[0]) / d_tilde
+        noisy = positive(products.grams[1]) / d_tilde**2
+        twice = products.grams[2] / d_tilde**3
         q = self._resolvent(d, kernel)
         root_counts = np.sqrt(self.counts)
         y = root_counts[:, None] * targets[self.train]
@@ -257,13 +288,15 @@ class _System:
         noisy_train, twice_train = self._scaled(noisy), self._scaled(twice)
         # Traces of products of the noise with both resolvents.
         a = (
-            noise.trace((g * s) ** 2, (rest * s_rest) ** 2)
+            products.noise_traces[1] / d_tilde**2
             - 2.0 * np.sum(q * twice_train)
             + np.sum((q @ noisy_train) * (q @ noisy_train).T)
         )
         inside = np.sum(q @ noisy_train * q)
         within = (self.counts.sum() - len(self.counts) - 1.0) / (1.0 + d) ** 2 + np.sum(q**2)
         determinant = (1.0 - inside) ** 2 - a * within
+        if not (inside < 1.0 and determinant > 0.0):
+            return None
         weights = q @ y
         residual, carried = weights.T @ weights, weights.T @ noisy_train @ weights
         alpha = (

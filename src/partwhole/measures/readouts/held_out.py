@@ -17,8 +17,8 @@ from partwhole.measures._rows import averaging
 from partwhole.measures.readouts.equivalent import answers_without
 from partwhole.measures.readouts.labels import credit
 from partwhole.measures.readouts.leaving_out import LeavingOut
-from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapMeans
-from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, penalty_of
+from partwhole.measures.readouts.means import OverlapTrials, Trials
+from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of
 from partwhole.measures.readouts.over_neurons import variance_over_neurons
 from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows
 from partwhole.measures.readouts.sets import Sets, sets_of
@@ -268,15 +268,15 @@ def held_out_readouts(
     )
     answered = targets_of(targets, recording, conditions)
     by_condition, labelled = answered.by_condition, answered.labelled
-    means, noise = means_and_noise(whole.responses, index)
+    of_conditions = Trials.of(whole.responses, index, conditions)
     penalty = penalty_of(ridge, whole.responses)
     sets = sets_of(held_out, recording, conditions)
-    trials = np.bincount(index)
-    described: list[Means] = [MeasuredMeans.of(means, noise, trials, conditions)]
+    trials = of_conditions.counts
+    described: list[Trials | OverlapTrials] = [of_conditions]
     if saliences is not None:
         products = saliences.kernel.nonnegative().kappa[overlap_sets(conditions, conditions)]
-        described.append(OverlapMeans(products, noise))
-    least = max(penalty, LEAST_RIDGE * noise.mean_variance)
+        described.append(OverlapTrials(products, of_conditions))
+    least = max(penalty, LEAST_RIDGE * of_conditions.mean_variance)
     fit = LeavingOut(whole.responses, by_condition[index], least)
     of_sets = zip(
         *(answers_without(x, sets, trials, by_condition, least) for x in described), strict=True
@@ -294,7 +294,7 @@ def held_out_readouts(
     )
     unit = penalty_of(None, whole.responses)
     larger = larger_penalty(
-        described[0], sets, trials, by_condition, labelled, least, unit, certainty
+        of_conditions, sets, trials, by_condition, labelled, least, unit, certainty
     )
     spread = np.nan
     if over_neurons:

@@ -85,10 +85,10 @@ class LDA:
         indicators = np.eye(n_labels)[label_indices(targets)]
         of_label = counts @ indicators
         n = int(counts.sum())
-        n_features = means.noise.n_features
+        n_features = means.spectrum.n_features
         self._require(of_label, n, n_features)
         ridge = self._stretch * self._scatter(means, counts, indicators) / n_features
-        ridge += LEAST_RIDGE * means.noise.mean_variance
+        ridge += LEAST_RIDGE * means.spectrum.mean_variance
         fits, _ = answers_of(means, counts, indicators, ridge)
         assert fits.loss is not None
         share = of_label / n
@@ -156,10 +156,10 @@ class LDA:
         indicators: Float[np.ndarray, "A K"],
     ) -> float:
         """Return the mean trace of the scatter of training trials within labels."""
-        noise = means.noise
-        gram = means.gram(np.ones_like(noise.variances), 1.0)
+        gram = means.plain()
         shares = counts[:, None] * indicators / (counts @ indicators)
         off_centre = np.eye(len(counts)) - indicators @ shares.T
         of_means = counts @ np.diag(off_centre @ gram @ off_centre.T)
         degrees = counts.sum() - indicators.shape[1]
-        return max(float(of_means), 0.0) + degrees * noise.trace(noise.variances, noise.rest)
+        of_noise = means.spectrum.n_features * means.spectrum.mean_variance
+        return max(float(of_means), 0.0) + degrees * of_noise

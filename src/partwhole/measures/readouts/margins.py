@@ -92,6 +92,29 @@ def margin_answers(
     InputError
         If the scalars can't be found.
     """
+    change = np.inf
+    # Near as many features as trials estimated noise may leave no solution; shrunk noise does.
+    for described in (lambda: means, means.shrunk):
+        if described is None:
+            continue
+        answers, left = _solved(described(), counts, labels, loss, penalty)
+        if answers is not None:
+            return answers
+        change = min(change, left)
+    raise InputError(
+        "the answers of an SVM follow from numbers that reproduce themselves; got a change by "
+        f"{change:.1e} of them; lower C, or add trials"
+    )
+
+
+def _solved(
+    means: Means,
+    counts: Int[np.ndarray, " A"],
+    labels: Float[np.ndarray, " A"],
+    loss: MarginLoss,
+    penalty: float,
+) -> tuple[Answers | None, float]:
+    """Return the answers, or None, and the change of the scalars that was left."""
     train = counts > 0
     system = _System(means, train, counts[train].astype(np.float64), labels[train], loss, penalty)
     start = system.start()
@@ -108,12 +131,9 @@ def margin_answers(
             enough=system.is_constant,
         )
         if solution.converged:
-            return system.step(solution.value)[1]
+            return system.step(solution.value)[1], solution.change
         change = min(change, solution.change)
-    raise InputError(
-        "the answers of an SVM follow from numbers that reproduce themselves; got a change by "
-        f"{change:.1e} of them; lower C, or add trials"
-    )
+    return None, change
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,22 +153,21 @@ class _System:
 
     def start(self) -> Float[np.ndarray, " u"]:
         """Return unknowns of noise alone, with some trials at the margin."""
-        noise, n = self.means.noise, self.counts.sum()
-        s, s_rest = noise.variances, noise.rest
+        noise, n = self.means.spectrum, self.counts.sum()
+        s = np.append(noise.variances, noise.rest)
+        of_each = np.append(np.ones(len(noise.variances)), noise.n_rest)
         r = self.loss.softness
         # Weights can put no more trials at the margin than there are directions.
-        at_margin = 0.5 * min(n, int(np.sum(s > 0)) + noise.n_rest * (s_rest > 0))
-        d, d_tilde = noise.trace(s, s_rest) / self.penalty, 0.0
+        at_margin = 0.5 * min(n, of_each[s > 0].sum())
+        d, d_tilde = of_each @ s / self.penalty, 0.0
         for _ in range(100):
             d_tilde = at_margin / (r + d)
-            inverse = self.penalty + d_tilde * s, self.penalty + d_tilde * s_rest
-            d = np.sqrt(d * noise.trace(s / inverse[0], s_rest / inverse[1]))
+            d = np.sqrt(d * (of_each @ (s / (self.penalty + d_tilde * s))))
         force = min(1.0 / (r + d), self.loss.largest)
         q_hat = at_margin * force**2
-        g, rest = 1.0 / (self.penalty + d_tilde * s), 1.0 / (self.penalty + d_tilde * s_rest)
-        q = q_hat * noise.trace((g * s) ** 2, (rest * s_rest) ** 2)
+        q = q_hat * (of_each @ (s / (self.penalty + d_tilde * s)) ** 2)
         ones = np.ones_like(self.counts)
-        logs = np.log([d, d_tilde, q, q_hat])
+        logs = np.log(np.array([d, d_tilde, q, q_hat]))
         by_condition = [np.log(1.1 * d) * ones, np.log(q) * ones, at_margin / n * ones, 0.0 * ones]
         return np.concatenate([logs, *by_condition, [0.0]])
 
@@ -166,7 +185,7 @@ class _System:
         Then d~ grows without bound. Weights may also be small because C is, which is different.
         """
         _, d_tilde, q, _ = np.exp(unknowns[:4])
-        stiff = d_tilde * self.means.noise.mean_variance * NO_WEIGHTS > self.penalty
+        stiff = d_tilde * self.means.spectrum.mean_variance * NO_WEIGHTS > self.penalty
         return bool(q < NO_WEIGHTS**2 and stiff)
 
     def step(self, unknowns: Float[np.ndarray, " u"]) -> tuple[np.ndarray, Answers]:
@@ -178,14 +197,12 @@ class _System:
         active = np.clip(active, FEW_DIGITS, 1.0)
         soft = loss.softness + d
         # Products of means with the noise between them: none, once and twice.
-        noise = self.means.noise
-        s, s_rest = noise.variances, noise.rest
-        g, rest = 1.0 / (self.penalty + d_tilde * s), 1.0 / (self.penalty + d_tilde * s_rest)
-        kernel = positive(self.means.gram(g, rest))
-        noisy = positive(self.means.gram(g**2 * s, rest**2 * s_rest))
+        products = self.means.at(self.penalty / d_tilde)
+        kernel = positive(products.grams[0]) / d_tilde
+        noisy = positive(products.grams[1]) / d_tilde**2
         of_train = np.ix_(self.train, self.train)
         noisy_train = noisy[of_train]
-        twice = self.means.gram(g**3 * s**2, rest**3 * s_rest**2)[of_train]
+        twice = products.grams[2][of_train] / d_tilde**3
 
         theta, b = self._left_out(kernel[of_train], room, variance, room - d, theta, unknowns[-1])
         force, square, inside = loss.force(y * theta, variance, room)
@@ -208,11 +225,11 @@ class _System:
         without = np.maximum(between[self.train] - of_force * leverage**2, 0.0)
         without *= (leverage_without / leverage) ** 2
         both = (
-            noise.trace((g * s) ** 2, (rest * s_rest) ** 2)
+            products.noise_traces[1] / d_tilde**2
             - 2.0 * np.sum(inner * twice)
             + np.sum((inner @ noisy_train) * (inner @ noisy_train).T)
         )
-        new_d = noise.trace(g * s, rest * s_rest) - np.sum(inner * noisy_train)
+        new_d = products.noise_traces[0] / d_tilde - np.sum(inner * noisy_train)
         new_q = pull @ noisy_train @ pull + q_hat * both + (m * of_force) @ alpha[self.train]
         scalars = [
             new_d,

@@ -1,7 +1,7 @@
 r"""Covariance of trials within conditions, by its spectrum, so that p x p is never formed.
 
 The shrinkage of Ledoit and Wolf (J. Multivariate Anal. 2004) towards a multiple of the identity
-leaves the eigenvectors of the residuals and moves their variances.
+leaves the eigenvectors of the residuals and moves their variances. `unbiased` leaves these too.
 """
 
 from __future__ import annotations
@@ -9,17 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from partwhole._checks import require
 from partwhole._types import Real
-from partwhole.measures._rows import averaging
+from partwhole.measures.readouts.resolvent import Spectrum
 
 FEW_DIGITS = 1e-12
 # In place of no penalty at all, in units of the mean variance of a feature.
 LEAST_RIDGE = 1e-8
-# Share of the variance of features below which noise is rounding.
-ROUNDING = 1e-24
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,19 +38,10 @@ class NoiseSpectrum:
     rest: float
 
     @property
-    def n_features(self) -> int:
-        """Return the number of features p."""
-        return self.directions.shape[1]
-
-    @property
-    def n_rest(self) -> int:
-        """Return the number of directions with the variance `rest`."""
-        return self.directions.shape[1] - len(self.variances)
-
-    @property
-    def mean_variance(self) -> float:
-        """Return the mean variance of a feature."""
-        return self.trace(self.variances, self.rest) / self.n_features
+    def spectrum(self) -> Spectrum:
+        """Return it without the directions."""
+        n_rest = self.directions.shape[1] - len(self.variances)
+        return Spectrum(self.variances, self.rest, n_rest)
 
     @classmethod
     def of_matrix(cls, covariance: Float[np.ndarray, "p p"]) -> NoiseSpectrum:
@@ -71,64 +59,30 @@ class NoiseSpectrum:
         degrees : int
             n - T, the degrees of freedom that T means leave.
         """
+        sample = cls.unbiased(residuals, degrees)
+        return sample.shrunk(residuals, degrees)
+
+    @classmethod
+    def unbiased(cls, residuals: Float[np.ndarray, "n p"], degrees: int) -> NoiseSpectrum:
+        """Return the covariance of residuals from condition means, as it is."""
         n, p = residuals.shape
         if p <= n:
-            variances, directions = np.linalg.eigh(residuals.T @ residuals / n)
+            variances, directions = np.linalg.eigh(residuals.T @ residuals / degrees)
             directions = directions.T
         else:
-            variances, left = np.linalg.eigh(residuals @ residuals.T / n)
+            variances, left = np.linalg.eigh(residuals @ residuals.T / degrees)
             kept = variances > FEW_DIGITS * variances.max()
             variances = variances[kept]
-            directions = (left[:, kept].T @ residuals) / np.sqrt(n * variances)[:, None]
-        variances = np.maximum(variances, 0.0)
-        weight = _shrinkage(residuals, variances)
-        mean = float(variances.sum()) / p
-        scale = n / degrees
-        return cls(
-            directions,
-            scale * ((1.0 - weight) * variances + weight * mean),
-            scale * weight * mean,
-        )
+            directions = (left[:, kept].T @ residuals) / np.sqrt(degrees * variances)[:, None]
+        return cls(directions, np.maximum(variances, 0.0), 0.0)
 
-    def trace(self, values: Float[np.ndarray, " q"], rest: float) -> float:
-        """Return the sum of a function of the covariance over all directions."""
-        return float(values.sum()) + self.n_rest * rest
-
-
-def means_and_noise(
-    features: Float[np.ndarray, "n p"], index: Int[np.ndarray, " n"]
-) -> tuple[Float[np.ndarray, "A p"], NoiseSpectrum]:
-    """Return the mean of each condition and the noise of trials.
-
-    Parameters
-    ----------
-    features : float array, shape (n, p)
-    index : int array, shape (n,)
-        The condition of each trial, from 0.
-
-    Raises
-    ------
-    InputError
-        If no condition is repeated, or trials of a condition don't differ.
-    """
-    counts = np.bincount(index)
-    degrees = len(index) - len(counts)
-    require(
-        degrees > 1,
-        "the noise of trials shows in conditions with several of them",
-        f"{len(index)} trials of {len(counts)} conditions",
-        "add trials",
-    )
-    means = averaging(index, counts) @ features
-    noise = NoiseSpectrum.of_residuals(features - means[index], degrees)
-    spread = float(np.mean((features - features.mean(axis=0)) ** 2))
-    require(
-        noise.mean_variance > ROUNDING * spread,
-        "trials of a condition differ",
-        "the same features in all of them",
-        "pass single trials, or use partwhole.solve for features without noise",
-    )
-    return means, noise
+    def shrunk(self, residuals: Float[np.ndarray, "n p"], degrees: int) -> NoiseSpectrum:
+        """Return the covariance of residuals, shrunk; its own is unbiased."""
+        n, p = residuals.shape
+        weight = _shrinkage(residuals, self.variances * degrees / n)
+        mean = float(self.variances.sum()) / p
+        variances = (1.0 - weight) * self.variances + weight * mean
+        return NoiseSpectrum(self.directions, variances, weight * mean)
 
 
 def penalty_of(ridge: Real | None, features: Float[np.ndarray, "n p"]) -> float:

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.equivalent import answers_without
 from partwhole.measures.readouts.labels import right_shares
-from partwhole.measures.readouts.means import Means
+from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.targets import Labelled
 
 # Of neurons over training trials: between these bounds an interpolating readout does worst.
@@ -39,7 +39,7 @@ def predicted_rows(
 
 
 def larger_penalty(
-    means: Means,
+    measured: Trials,
     sets: Bool[np.ndarray, "F T"],
     trials: Int[np.ndarray, " T"],
     targets: Float[np.ndarray, "T k"],
@@ -57,7 +57,7 @@ def larger_penalty(
     """
     n_train = trials.sum() - float(np.mean(sets @ trials))
     is_open = (certainty > 1.0 - SURE) & (certainty < SURE)
-    if not is_open.any() or not NEAR[0] <= means.noise.n_features / n_train <= NEAR[1]:
+    if not is_open.any() or not NEAR[0] <= measured.residuals.shape[1] / n_train <= NEAR[1]:
         return None
     of_row = np.nonzero(sets)[0]
     chosen = np.isin(np.arange(len(sets)), of_row[is_open.any(axis=1)])
@@ -65,7 +65,7 @@ def larger_penalty(
     for penalty in (factor * max(ridge, unit) for factor in FACTORS):
         if penalty <= ridge:
             continue
-        answers = answers_without(means, sets[chosen], trials, targets, penalty)
+        answers = answers_without(measured, sets[chosen], trials, targets, penalty)
         larger = np.full(certainty.shape, np.nan)
         for i, answer in zip(np.flatnonzero(chosen), answers, strict=True):
             rows = predicted_rows(answer, sets[i], trials[sets[i]], labelled)

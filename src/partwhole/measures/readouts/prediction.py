@@ -11,8 +11,8 @@ from partwhole._types import NonNegative, Seed
 from partwhole.measures.readouts.equivalent import answers_of
 from partwhole.measures.readouts.labels import are_labels
 from partwhole.measures.readouts.lda import LDA
-from partwhole.measures.readouts.means import MeasuredMeans
-from partwhole.measures.readouts.noise import LEAST_RIDGE, means_and_noise, penalty_of
+from partwhole.measures.readouts.means import Trials
+from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of
 from partwhole.measures.readouts.result import Readout
 from partwhole.measures.readouts.svm import SVM
 from partwhole.measures.readouts.trained import Linear, by_condition, ridge_readout
@@ -79,13 +79,13 @@ def predict_readout(
     Notes
     -----
     Deterministic equivalent of Hachem, Loubaton and Najim (Ann. Appl. Probab. 2007), reduced to
-    conditions here; covariance by the shrinkage of Ledoit and Wolf, times n / (n - A); products of
-    means without the bias of their noise, and drawn towards their means by overlap as far as noise
-    explains what they deviate (`means.MeasuredMeans`). Noise has the same covariance at all
-    conditions. That of images in a network's layers has not, and predicted slopes of unseen sums
-    were too low by .03 to .17 for composed images (random layers; that of a trained readout beside
-    them tells). Close to as many features as training trials the answers themselves vary most, and
-    by far less with a larger ridge.
+    conditions here; functions of the noise's covariance from residuals of the training conditions,
+    at Silverstein's shifted penalty (`resolvent`); products of means without the bias of their
+    noise, and drawn towards their means by overlap as far as that noise explains what they deviate
+    (`means.MeasuredMeans`). Noise has the same covariance at all training conditions. Because it is
+    theirs, a prediction follows the readout of these trials more closely than `between` says, which
+    is over training sets. Close to as many features as trials the answers themselves vary most, and
+    by far less with a larger ridge; there predicted accuracies are too low by up to .07.
 
     LDA follows from ridge regression by optimal scoring (`lda`), SVMs from equations of the same
     kind for other losses (`margins`); both are approximate where trials are few. The scale of all
@@ -151,15 +151,15 @@ def predict_readout(
         "pass labels, or leave classifier out",
     )
     x = of.features
-    means, noise = means_and_noise(x, index)
-    described = MeasuredMeans.of(means, noise, trials, of.conditions).centred(counts)
+    measured = Trials.of(x, index, of.conditions)
+    described = measured.training(counts)
     trained: Linear | None
     if classifier is not None:
         answers = classifier.answers(described, counts, of.targets)
         trained = classifier.train(x[train], y[train])
     else:
         penalty = penalty_of(ridge, x)
-        least = max(penalty, LEAST_RIDGE * noise.mean_variance)
+        least = max(penalty, LEAST_RIDGE * measured.mean_variance)
         answers, _ = answers_of(described, counts, of.targets, least)
         trained = ridge_readout(x[train], y[train], penalty)
     of_others = np.full((n_conditions, y.shape[1]), np.nan), np.full(n_conditions, np.nan)
