@@ -37,6 +37,7 @@ VARIABLES = {
     "seen": "",
     "additivity": "",
     "regime": "",
+    "readout": "",
     "theory": "stage place",
     "value": "item",
 }
@@ -44,6 +45,7 @@ LABELS = {"slope": "slope of unseen sums", "value": "value in unseen sums"}
 ROUTES = {
     "before": "salience before,\nlate layer",
     "after": "salience after,\nlast layer",
+    "readout": "predicted readout,\nfixed features",
     "regime": "trained readout,\nfixed features",
     "relative": "salience before,\nseen sums = 1",
 }
@@ -67,6 +69,7 @@ def _read(config: Config, arrays: Arrays) -> dict[str, Any]:
         "seen": np.polyfit(task.train_targets, answered[task.is_train], 1)[0],
         "additivity": additivity(task, answered).value,
         "regime": slope(task, np.where(task.is_train, 0.0, arrays["regime"])).value,
+        "readout": slope(task, arrays["predicted"]).value,
         "theory": memorization_leak(saliences, len(LAYOUTS[config["task"]])),
         "value": np.mean(item_values(task, answered), axis=0),
     }
@@ -79,6 +82,7 @@ def differences(data: xr.Dataset) -> xr.DataArray:
     gaps = [
         before - data.slope,
         after - data.slope,
+        data.readout - data.slope,
         data.regime - data.slope,
         before - data.slope / data.seen,
     ]
@@ -93,7 +97,8 @@ def by_seed(values: xr.DataArray) -> xr.DataArray:
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
     first = data.isel(network=0)
     near, far = (mean(by_seed(first.slope.isel(distance=end))) for end in (0, -1))
-    before = mean(by_seed(differences(data)).sel(route="before"))
+    gaps = by_seed(differences(data))
+    before, regime = (mean(gaps.sel(route=route)) for route in ("before", "regime"))
     return {
         "near": near,
         "far": far,
@@ -101,6 +106,8 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
         "additivity": mean(by_seed(first.additivity), within=(-np.inf, 1.0)),
         "before": before,
         "off_before": _difference(before.value),
+        "off_regime": _difference(regime.value),
+        "readout": mean(gaps.sel(route="readout") - gaps.sel(route="regime")),
         "not_learned": data.attrs["not_learned"],
     }
 

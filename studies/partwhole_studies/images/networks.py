@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from partwhole.measures import salience
+from partwhole.measures import predict_readout, salience
 from partwhole.networks import ImageNetwork, activations, image_network
 from partwhole.study import Arrays, Config
 from partwhole.tasks import compose_images
@@ -141,8 +141,15 @@ def train(config: Config) -> Arrays:
     if config["images"] != "digits":  # whose files may be elsewhere when a figure is drawn
         arrays["example"] = samples[:1][0].max(axis=-1)
     if training.loss == "squared":
-        arrays["regime"] = readout_alone(start, samples, sets["unseen"])
+        rows, at = (_last_hidden(start, shown) for shown in (samples, sets["unseen"]))
+        arrays["regime"] = readout_alone(rows, samples, at, sets["unseen"])
+        arrays["predicted"] = readout_predicted(rows, samples, at, sets["unseen"])
     return arrays
+
+
+def _last_hidden(network: ImageNetwork, shown: Composites) -> Float[np.ndarray, "n p"]:
+    """Return what the readout of a network reads."""
+    return activations(network, shown, layers=network.names[-2:-1])[0].astype(float)
 
 
 def _saliences(
@@ -157,18 +164,36 @@ def _saliences(
 
 
 def readout_alone(
-    network: ImageNetwork, samples: Composites, unseen: Composites
+    rows: Float[np.ndarray, "n p"],
+    samples: Composites,
+    at: Float[np.ndarray, "m p"],
+    unseen: Composites,
 ) -> Float[np.ndarray, " rows"]:
     """Return the answers to unseen tuples if the readout alone is trained, to the end.
 
     There are more samples than units, so that this is the fit of least squares.
     """
-    layer = network.names[-2:-1]
-    rows, at = (
-        activations(network, shown, layers=layer)[0].astype(float) for shown in (samples, unseen)
-    )
     fit = np.linalg.lstsq(_with_ones(rows), samples.targets, rcond=1e-7)[0]
     return by_tuple(unseen, (_with_ones(at) @ fit)[:, None])
+
+
+def readout_predicted(
+    rows: Float[np.ndarray, "n p"],
+    samples: Composites,
+    at: Float[np.ndarray, "m p"],
+    unseen: Composites,
+) -> Float[np.ndarray, " rows"]:
+    """Return what theory says of these answers, from the means and the noise of a layer."""
+    task = samples.task
+    of = np.concatenate([samples.rows, unseen.rows])
+    readout = predict_readout(
+        np.concatenate([rows, at]), task.components[of], task.targets[of],
+        np.arange(len(of)) < len(rows), ridge=0.0,
+    )  # fmt: skip
+    answers = np.full(len(task.targets), np.nan)
+    present = np.unique(of)
+    answers[present] = readout.predicted[readout.rows_of(task.components[present]), 0]
+    return answers
 
 
 def _with_ones(rows: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n q"]:

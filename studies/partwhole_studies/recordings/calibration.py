@@ -71,19 +71,23 @@ def cell(config: Config) -> Arrays:
         )
         for k in range(config["recordings"])
     ]
-    errors, covered = (np.array(part) for part in zip(*rows, strict=True))
+    errors, covered, noticed = (np.array(part) for part in zip(*rows, strict=True))
     covered = covered[: config["intervals"]]
     known = np.isfinite(covered)
     total = np.where(known, covered, 0.0).sum(axis=0)
     share = np.divide(total, known.sum(axis=0), out=np.full(4, np.nan), where=known.any(axis=0))
-    return {"bias": errors.mean(axis=0), "coverage": share, "warned": 1.0 - known.mean(axis=0)}
+    return {
+        "bias": errors.mean(axis=0), "coverage": share, "warned": 1.0 - known.mean(axis=0),
+        "noticed": noticed.mean(),
+    }  # fmt: skip
 
 
 def gather(cells: Cells) -> xr.Dataset:
     return layout(
         cells,
         {
-            "bias": "kind", "coverage": "interval", "warned": "interval", "left_out": "",
+            "bias": "kind", "coverage": "interval", "warned": "interval", "noticed": "",
+            "left_out": "",
             "left_out_at_mean": "", "accuracy": "", "measured_accuracy": "", "trained": "",
             "answer": "way corner", "expected": "",
         },
@@ -107,6 +111,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     return {
         "bias": farthest(data.bias.sel(kind=list(KINDS[:-1])), 0.0, [*over, "kind"]),
         "undeclared": farthest(data.bias.sel(kind="undeclared"), 0.0, over),
+        "noticed": float(data.noticed.mean()),
         "coverage": farthest(covered, 0.95, ["neurons", "repeats", "interval"], (0.0, 1.0)),
         **{f"trials_{m}": float(by_repeats.sel(interval="trials", repeats=m)) for m in (5, 20)},
         **{f"over_{kind}": float(by_kind.sel(interval=kind)) for kind in ("neurons", "runs")},

@@ -48,12 +48,12 @@ def coverage(result: Salience, truth: Float[np.ndarray, " 3"]) -> float:
 
 def salience_errors(
     rng: np.random.Generator, neurons: int, repeats: int, noise: float, bootstrap: int
-) -> tuple[Float[np.ndarray, " 5"], Float[np.ndarray, " 4"]]:
+) -> tuple[Float[np.ndarray, " 5"], Float[np.ndarray, " 4"], bool]:
     """Return errors of the conjunction's salience, and coverage, by what is resampled.
 
     Of parts the bias is half of the conjunction's, with the opposite sign. Results are in the order
     of KINDS: resampled trials, trials with correlated noise, runs, neurons; errors also of runs
-    that are not declared.
+    that are not declared, and whether a note says that trials share noise.
     """
     errors, covered = [], []
     plain, correlated = (
@@ -77,8 +77,10 @@ def salience_errors(
         result = salience(measured, resample=resample, bootstrap=bootstrap, seed=seed)
         errors.append(saliences_of(result)[-1] - truth[-1])
         covered.append(coverage(result, truth) if bootstrap else np.nan)
-    undeclared = saliences_of(salience(recording(shifted, index)))
-    return np.array([*errors, undeclared[-1] - truths[0][-1]]), np.array(covered)
+    undeclared = salience(recording(shifted, index))
+    errors.append(saliences_of(undeclared)[-1] - truths[0][-1])
+    noticed = any("of their noise" in note for note in undeclared.notes)
+    return np.array(errors), np.array(covered), noticed
 
 
 def ridge_answers(

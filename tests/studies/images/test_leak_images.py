@@ -33,7 +33,7 @@ def synthetic(preset, noise=0.0, salience=SALIENCES.__getitem__):
         rng = np.random.default_rng([config["seed"], config["distance"]])
         answer = answer + noise * rng.normal(size=len(answer))
         measured = np.broadcast_to(kernel.salience, (2, len(study.PLACES), 2))
-        cell = {"answered": answer, "regime": answer, "salience": measured}
+        cell = {"answered": answer, "regime": answer, "predicted": answer, "salience": measured}
         cells.append((config, cell | {"learned": np.array(True)}))
     return cells
 
@@ -64,6 +64,13 @@ def test_kernel_machines_leak_as_their_saliences_predict():
 def test_slopes_that_shrink_and_answers_that_are_not_additive_are_noticed(number, noise, salience):
     data = study.gather(synthetic("laptop", noise, salience))
     assert verdicts(study, data)[number] == "does not hold"
+
+
+def test_readouts_that_are_not_predicted_are_noticed():
+    cells = synthetic("laptop")
+    for _, arrays in cells:
+        arrays["predicted"] = 0.9 * arrays["regime"]
+    assert verdicts(study, study.gather(cells))["readout"] == "does not hold"
 
 
 def test_networks_that_did_not_learn_are_left_out():
@@ -101,5 +108,10 @@ def test_the_readout_s_fit_is_least_squares():
     gram = rows.T @ rows + 1e-9 * np.eye(65)
     fit = np.linalg.solve(gram, rows.T @ samples.targets)
     expected = (at @ fit).reshape(64, 2).mean(axis=1)
-    answers = networks.readout_alone(network, samples, unseen)[~task.is_train]
+    layers = rows[:, :-1].astype(float), samples, at[:, :-1].astype(float), unseen
+    answers = networks.readout_alone(*layers)[~task.is_train]
     np.testing.assert_allclose(answers, expected, atol=2e-3)
+    # Of two composites a tuple, single answers vary; the slope is what the study weighs.
+    predicted = networks.readout_predicted(*layers)[~task.is_train]
+    slopes = [np.polyfit(task.test_targets, y, 1)[0] for y in (predicted, answers)]
+    assert abs(slopes[0] - slopes[1]) < 0.05

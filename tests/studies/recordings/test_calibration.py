@@ -129,3 +129,12 @@ def test_a_wrong_truth_is_a_bias(monkeypatch):
     assert bias["neurons"] == pytest.approx(-0.2, abs=0.04)
     assert max(abs(bias[kind]) for kind in ("trials", "correlated", "runs")) < 0.02
     assert bias["undeclared"] < -0.02
+
+
+def test_runs_that_are_not_declared_are_noticed_and_independent_trials_are_not():
+    errors, _, noticed = estimates.salience_errors(np.random.default_rng(0), 60, 5, 1.0, 0)
+    assert noticed
+    assert abs(errors[-1]) > 0.05
+    world = worlds.World.of(np.random.default_rng(0), 60, 1.0)
+    plain = worlds.recording(*world.trials(np.random.default_rng(1), 5))
+    assert not any("of their noise" in note for note in salience(plain).notes)
