@@ -23,6 +23,8 @@ from partwhole.networks import (
     mlp,
     save_network,
 )
+from partwhole.networks.diffusion import diffusion_model, sample
+from partwhole.training import Training, train
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 GATES = HalfspaceGates.random(4, n_units=3, thresholds="median", inputs=X, seed=1)
@@ -162,3 +164,44 @@ def test_image_networks_come_back_bit_by_bit(name, tmp_path):
     for one, other in zip(jax.tree.leaves(network), jax.tree.leaves(again), strict=True):
         np.testing.assert_array_equal(one, other)
         assert one.dtype == other.dtype
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("vector", {"condition": 2}),
+        ("vector", {"vocabulary": 5, "ends": (-4.0, 6.0)}),
+        ("vector", {"condition": 2, "schedule": "learned"}),
+        ("small16", {"condition": 4, "schedule": "learned"}),
+    ],
+    ids=["fixed", "words", "learned", "images"],
+)
+def test_diffusion_models_come_back_bit_by_bit(name, options, tmp_path):
+    """With the schedule that training has moved, and not with the one they began with."""
+    model = diffusion_model(name, **options, seed=0)
+    if model.schedule.learned is not None:
+        moved = jax.tree.map(lambda end: end + 0.25, model.schedule.learned)
+        model = eqx.tree_at(lambda each: each.schedule.learned, model, moved)
+    save_network(model, tmp_path / "model.npz")
+    again = load_network(tmp_path / "model.npz")
+    assert jax.tree.structure(again) == jax.tree.structure(model)
+    for one, other in zip(jax.tree.leaves(model), jax.tree.leaves(again), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    assert again.schedule.ends == model.schedule.ends
+    if name == "vector":
+        wanted = model.nothing.repeat(3, axis=0)
+        drawn = [sample(each, wanted, steps=3, seed=1) for each in (model, again)]
+        np.testing.assert_array_equal(drawn[0], drawn[1])
+
+
+def test_a_loaded_diffusion_model_trains_on(tmp_path):
+    model = diffusion_model("vector", condition=2, schedule="learned", seed=0)
+    save_network(model, tmp_path / "model.npz")
+    points = np.random.default_rng(0).normal(size=(32, 2)).astype(np.float32)
+    training = Training.published("diffusion", steps=3, batch=8)
+    ends = [
+        train(each, (points, points), training).network(0).schedule
+        for each in (model, load_network(tmp_path / "model.npz"))
+    ]
+    assert ends[0].learned == ends[1].learned != model.schedule.learned

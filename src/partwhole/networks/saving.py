@@ -23,7 +23,7 @@ from partwhole.networks._gates_as_pytrees import FIELDS
 
 FORMAT = 2
 HOMES = ("partwhole.networks.", "partwhole.features.", "partwhole.limits.diagonal.")
-NAMES = {**FIELDS, DiagonalWeights: DiagonalWeights._fields}  # of what is no module of equinox
+NAMES = FIELDS  # of the gates, which are no modules of equinox
 
 
 class UnknownKindError(InputError):
@@ -44,8 +44,8 @@ def save_network(network: eqx.Module | DiagonalWeights, path: str | Path) -> Non
     Raises
     ------
     InputError
-        For anything but modules of equinox, the library's gates, diagonal weights and arrays, and
-        a folder that doesn't exist.
+        For anything but modules of equinox, the library's gates, named tuples and arrays, and a
+        folder that doesn't exist.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def load_network(path: str | Path, *, kinds: Sequence[type] = ()) -> Any:
 def _described(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Return a description of a value in plain data, and add its arrays to `arrays`."""
     kind = type(value)
-    if issubclass(kind, eqx.Module) or kind in NAMES:
+    if _has_fields(kind):
         fields = {name: _described(getattr(value, name), arrays) for name in _fields(kind)}
         return {"kind": _title(kind), "fields": fields}
     if isinstance(value, tuple):
@@ -155,15 +155,22 @@ def _title(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+def _has_fields(kind: type) -> bool:
+    """Return whether a class is a module, a gate or a named tuple; its fields are saved by name."""
+    is_named = issubclass(kind, tuple) and hasattr(kind, "_fields")
+    return issubclass(kind, eqx.Module) or kind in NAMES or is_named
+
+
 def _fields(kind: type) -> tuple[str, ...]:
-    return NAMES.get(kind) or tuple(field.name for field in fields(kind) if field.init)
+    names = NAMES.get(kind) or getattr(kind, "_fields", None)
+    return names or tuple(field.name for field in fields(kind) if field.init)
 
 
 def _kind(title: str) -> type:
     """Return a class of the library; others are refused, so that a file can't run code."""
     module, _, name = title.rpartition(".")
     kind = getattr(import_module(module), name) if title.startswith(HOMES) else None
-    if isinstance(kind, type) and (issubclass(kind, eqx.Module) or kind in NAMES):
+    if isinstance(kind, type) and _has_fields(kind):
         return kind
     rule = "a network is made of the library's classes, or of those in kinds"
     raise UnknownKindError(f"{rule}; got {title}; pass kinds=[{name}]")
