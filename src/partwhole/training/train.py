@@ -165,11 +165,14 @@ def train(
         Inputs and targets as in `data`, in place of teachers. Image networks are scored on each
         set of a mapping, by name.
     checkpoint : Path or str, keyword-only, default None
-        For one image network or diffusion model: a file that is written about once a minute. If it
+        For one image network or diffusion model: a file that is written about once a minute, and at
+        the end, with three or four times the memory of the weights and what is recorded. If it
         exists, training resumes from it: the final weights, and samples and coordinates, equal
-        those of an uninterrupted run, bit by bit, on the same machine with as many threads. A
-        decoder is recognised by its output for some training samples. The file is removed at the
-        end.
+        those of an uninterrupted run, bit by bit, on the same machine with as many threads. Also a
+        run that has ended goes on, with more steps or epochs and the same recorded ones until then,
+        and equals one run of that length; not by a transformation of optax whose learning rate
+        depends on the length, which is recognised by its updates at 36 steps up to 196,608. A
+        decoder is recognised by its output for some training samples.
     progress : bool, keyword-only, default True
         Whether to show a bar with a loss and the time left on the error stream once this takes
         over two seconds.

@@ -306,7 +306,128 @@ def test_a_run_that_stops_at_any_step_resumes_bit_by_bit(steps, whole, tmp_path,
     interrupt(monkeypatch, steps, file, small())
     assert file.exists()
     assert same(train(**small(), checkpoint=file), whole)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.fixture
+def ended(whole, tmp_path):
+    """Return the checkpoint of a run that has ended, which takes no step any more."""
+    file = tmp_path / "run.npz"
+    assert same(train(**small(), checkpoint=file), whole)
+    return file
+
+
+def test_a_run_that_has_ended_takes_no_more_steps(ended, whole, monkeypatch):
+    before = ended.read_bytes()
+    monkeypatch.setattr(module, "take_step", None)
+    again = train(**small(), checkpoint=ended)
+    assert same(again, whole)
+    assert (again.outcomes, again.end_steps.tolist()) == (whole.outcomes, [24])
+    assert ended.read_bytes() == before
+
+
+def schedule(length):
+    """Return a small run whose rate falls to 0 at a step."""
+    rate = optax.cosine_decay_schedule(1e-3, length)
+    return small(optimiser=optax.adam(rate), clip=None)
+
+
+LONGER = {
+    # Their last one is recorded too, in the shorter run alone; and in both.
+    "few": lambda **length: small(record=[0, 6, 20], **length),
+    "regular": lambda **length: small(record=8, **length),
+    "none": lambda **length: small(record=None, **length) | {"read": None},
+    # The mean loss of a hundred steps that the shorter run has not whole.
+    "hundreds": lambda **length: small(record=[3], **({k: 7 * n for k, n in length.items()})),
+    "optax": lambda **length: small(optimiser=optax.adam(1e-3), clip=None, **length),
+}
+
+
+@pytest.mark.parametrize("kind", LONGER)
+def test_a_run_that_has_ended_goes_on_bit_by_bit(kind, tmp_path):
+    """Of 24 steps, and then of 48, as of 48 at once; in epochs too."""
+    file, run = tmp_path / "run.npz", LONGER[kind]
+    first = train(**run(steps=24), checkpoint=file)
+    on = run(steps=48) if kind == "hundreds" else run(steps=None, epochs=16)
+    longer, at_once = train(**on, checkpoint=file), train(**run(steps=48))
+    assert same(longer, at_once)
+    assert longer.steps.tolist() == at_once.steps.tolist()
+    assert longer.end_steps.tolist() == at_once.end_steps.tolist() == [first.end_steps[0] * 2]
+
+
+def test_a_run_goes_on_from_wherever_it_was_interrupted(tmp_path, monkeypatch):
+    file = tmp_path / "run.npz"
+    interrupt(monkeypatch, 7, file, small())
+    assert same(train(**small(steps=30), checkpoint=file), train(**small(steps=30)))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            {"steps": 20},
+            "a run goes on to as many steps as its checkpoint has, or more; got 24 in {file} for "
+            "20; train for more steps, or name another file",
+        ),
+        (
+            {"steps": 48, "record": [0, 7, 20]},
+            "a run that goes on records the steps that its checkpoint has recorded; got "
+            "[0, 6, 20, 24] in {file} for [0, 7, 20]; pass these to record, and any after 24, or "
+            "name another file",
+        ),
+    ],
+)
+def test_runs_that_cannot_go_on_are_refused(change, sentence, ended):
+    before = ended.read_bytes()
+    with pytest.raises(InputError) as caught:
+        train(**small(**change), checkpoint=ended)
+    assert str(caught.value) == sentence.format(file=ended)
+    assert ended.read_bytes() == before
+
+
+def test_a_rate_that_depends_on_the_length_does_not_go_on(tmp_path):
+    """Both begin with the same step, so that only later ones tell them apart."""
+    file = tmp_path / "run.npz"
+    train(**schedule(24), checkpoint=file)
+    before, longer = file.read_bytes(), schedule(48)
+    longer["training"] = replace(longer["training"], steps=48)
+    with pytest.raises(InputError) as caught:
+        train(**longer, checkpoint=file)
+    assert str(caught.value) == (
+        "a run goes on by an optimiser that takes the same steps, which a schedule of the learning "
+        f"rate over the length of the run doesn't once the length is another; got {file} by "
+        "another transformation of optax; pass the same one, whose schedule doesn't depend on the "
+        "number of steps, or name another file"
+    )
+    assert file.read_bytes() == before
+
+
+def test_a_run_that_diverged_stays_diverged(tmp_path):
+    file = tmp_path / "run.npz"
+    arguments = small(learning_rate=1e18, clip=None, weight_decay=0.0, steps=250, record=[0])
+    first = train(**arguments, checkpoint=file)
+    again = train(**arguments, checkpoint=file)
+    assert first.outcomes == again.outcomes == (Outcome.DIVERGED,)
+    assert first.end_steps.tolist() == again.end_steps.tolist() == [100]
+    np.testing.assert_array_equal(first.diffusion.bits, again.diffusion.bits)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path, monkeypatch):
+    """As it would be written after a minute only."""
+    monkeypatch.setattr(module, "take_step", None)
+    with pytest.raises(InputError) as caught:
+        train(**small(), checkpoint=tmp_path)
+    assert str(caught.value) == (
+        f"a checkpoint is a file in a folder that may be written to; got the folder {tmp_path}; "
+        f"add a name, {tmp_path / 'run.npz'} say"
+    )
+    monkeypatch.setattr(os, "access", lambda place, mode: False)
+    with pytest.raises(InputError) as caught:
+        train(**small(), checkpoint=tmp_path / "run.npz")
+    assert str(caught.value) == (
+        f"a checkpoint is a file in a folder that may be written to; got {tmp_path}, which may "
+        "not be written to; name another folder"
+    )
 
 
 KILLED = """
@@ -345,7 +466,6 @@ OTHERS = {
     "seed": lambda: small(seed=9),
     "rate": lambda: small(learning_rate=0.5),
     "clip": lambda: small(clip=0.5),
-    "record": lambda: small(record=[0, 7, 20]),
     "optax": lambda: small(optimiser=optax.adamw(1e-3)),
     "data": lambda: small() | {"data": tuple(rows[::-1].copy() for rows in points())},
     "prompts": lambda: small() | {"read": sampling(prompts=moved(0.7))},

@@ -277,7 +277,65 @@ def test_a_run_that_stops_at_any_step_resumes_bit_by_bit(steps, whole, tmp_path,
     for name in ("training", "unseen"):
         np.testing.assert_array_equal(resumed.outputs[name], whole.outputs[name])
         np.testing.assert_array_equal(resumed.scores[name].loss, whole.scores[name].loss)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def alike(one, other):
+    """Return whether weights and records of two runs are the same bits."""
+    pairs = [(one.epoch_loss, other.epoch_loss), (one.steps, other.steps)]
+    pairs += [(one.answers, other.answers), (one.end_steps, other.end_steps)]
+    for name in one.scores:
+        pairs += [(one.outputs[name], other.outputs[name])]
+        pairs += [(one.scores[name].loss, other.scores[name].loss)]
+    return same(one.network(0), other.network(0)) and all(np.array_equal(*p) for p in pairs)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"record": 2}, {"record": [0, 3]}, {"record": None}, {"record": 1, "threshold": True}],
+    ids=["regular", "few", "none", "threshold"],
+)
+def test_a_run_that_has_ended_goes_on_bit_by_bit(options, whole, tmp_path):
+    """Of 4 epochs, then of 4 again, and then of 7, as of 7 at once; or it has reached its end."""
+    network, images, training, rest = small()
+    rest |= {"read": np.random.default_rng(0).random((3, 8, 16, 2))}
+    file, has_end = tmp_path / "run.npz", "threshold" in options
+    if has_end:
+        options = options | {"threshold": float(whole.epoch_loss[0, 2])}
+
+    def run(epochs, **checkpoint):
+        return train(
+            network, images, replace(training, epochs=epochs, **options), **rest, **checkpoint
+        )
+
+    first = run(4, checkpoint=file)
+    assert alike(run(4, checkpoint=file), first)
+    assert alike(run(7, checkpoint=file), run(7))
+    assert len(first.epoch_loss[0]) == (3 if has_end else 4)
+
+
+def test_a_run_of_fewer_or_other_epochs_is_refused(tmp_path, monkeypatch):
+    network, images, training, rest = small()
+    file = tmp_path / "run.npz"
+    interrupt(monkeypatch, 14, file, network, images, training, rest)  # in the third epoch
+    for epochs, sentence in (
+        (2, f"or more; got 3 in {file} for 2; train for more epochs, or name another file"),
+        (3, None),
+    ):
+        shorter = replace(training, epochs=epochs)
+        if sentence is None:
+            resumed = train(network, images, shorter, checkpoint=file, **rest)
+            assert alike(resumed, train(network, images, shorter, **rest))
+            continue
+        with pytest.raises(InputError) as caught:
+            train(network, images, shorter, checkpoint=file, **rest)
+        assert str(caught.value).endswith(sentence)
+    with pytest.raises(InputError) as caught:
+        train(network, images, replace(training, record=[1]), checkpoint=file, **rest)
+    assert str(caught.value) == (
+        "a run that goes on records the epochs that its checkpoint has recorded; got [0, 2, 3] in "
+        f"{file} for [1]; pass these to record, and any after 3, or name another file"
+    )
 
 
 KILLED = """
@@ -380,7 +438,7 @@ def test_a_checkpoint_of_another_transformation_is_refused(tmp_path, monkeypatch
     own = replace(training, optimiser=optax.sgd(0.01), learning_rate=None)
     interrupt(monkeypatch, 3, file, network, images, own, rest)
     other = replace(own, optimiser=optax.sgd(10.0))
-    with pytest.raises(InputError, match="a run resumes from a checkpoint of the same network"):
+    with pytest.raises(InputError, match="a run goes on by an optimiser that takes the same steps"):
         train(network, images, other, checkpoint=file, **rest)
     resumed = train(network, images, own, checkpoint=file, **rest)
     assert same(resumed.network(0), train(network, images, own, **rest).network(0))

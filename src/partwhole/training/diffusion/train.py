@@ -7,7 +7,7 @@ slower on a CPU. Only records wait for a step to finish.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -22,7 +22,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from partwhole._checks import require
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.networks.images.layers import Pass
-from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from partwhole.training.checkpoints import (
+    fingerprint,
+    load_checkpoint,
+    require_continuation,
+    require_optimiser,
+    save_checkpoint,
+)
 from partwhole.training.diffusion.bits import terms
 from partwhole.training.diffusion.problem import DiffusionProblem
 from partwhole.training.diffusion.records import DiffusionTrace
@@ -155,7 +161,7 @@ class Loop:
             self.rule.kind.transformation().init(row()),
             jnp.zeros((), jnp.int32), jnp.full((COUNTED, 3), jnp.nan, jnp.float32),
         )  # fmt: skip
-        self.records = self._no_records()
+        self.records = self._no_records(self.stops.tolist())
         self.diverged = False
 
     @property
@@ -175,10 +181,11 @@ class Loop:
     def run(self, report_step: Callable[[int, float], None]) -> None:
         """Train to the end."""
         problem, checkpoint = self.problem, self.problem.checkpoint
-        marks = {} if checkpoint is None else {"mark": self._mark(), "decoder": self._decoder()}
+        marks = {} if checkpoint is None else self._marks()
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint, marks)
-        place, due = int(self.state.step), set(self.stops.tolist())
+        place = start = int(self.state.step)
+        due = set(self.stops.tolist())
         if place == 0 and 0 in due:
             self._record(place)
         reported, order = 0, self._order(place // self.per_epoch)
@@ -203,16 +210,16 @@ class Loop:
                 report_step(place - reported, self._counted_loss(place))
                 reported, last_report = place, clock
             if checkpoint is not None and clock - saved >= SAVED_EVERY and place < self.last:
-                save_checkpoint(checkpoint, (self.state, self.records), marks)
+                self._save(checkpoint, marks)
                 saved = time.monotonic()
+        if checkpoint is not None and place > start:
+            self._save(checkpoint, marks)
         # The loss is measured before a step, of which the last may have diverged.
         self.diverged = self.diverged or not np.isfinite(np.asarray(self.state.row)).all()
-        if checkpoint is not None:
-            checkpoint.unlink(missing_ok=True)
 
-    def _no_records(self) -> Records:
-        """Return records of the right shapes, all NaN."""
-        sampling, stops, shape = self.sampling, len(self.stops), self.problem.shape
+    def _no_records(self, recorded: Sequence[int]) -> Records:
+        """Return records of so many steps, of the right shapes, all NaN."""
+        sampling, stops, shape = self.sampling, len(recorded), self.problem.shape
         coordinates, samples = {}, {}
         if sampling is not None:
             counts = {name: len(prompt) for name, prompt in sampling.prompts.items()}
@@ -227,7 +234,7 @@ class Loop:
                     name: np.full((stops, n, *shape), np.nan, np.float16)
                     for name, n in counts.items()
                 }
-        bits = np.full((-(-self.last // COUNTED), 3), np.nan, np.float32)
+        bits = np.full((-(-recorded[-1] // COUNTED), 3), np.nan, np.float32)
         return Records(coordinates, samples, bits, np.full(stops, np.nan, np.float32))
 
     def _order(self, epoch: int) -> Int[np.ndarray, " m"]:
@@ -279,29 +286,51 @@ class Loop:
         probed = self.problem.samples[:PROBED]
         return fingerprint({}, () if decoder is None else decode(decoder, probed))
 
-    def _mark(self) -> str:
+    def _marks(self) -> dict[str, Any]:
         training, sampling = self.problem.training, self.sampling
-        settings, update = settings_of(
+        settings, optimiser = settings_of(
             training, self.rule.kind, self.seed, self.state.optimiser, self.state.row
         )
-        settings |= {"shapes": self.layout.shapes, "stops": self.stops.tolist()}
+        settings |= {"shapes": self.layout.shapes}
         prompts = {} if sampling is None else sampling.prompts
         if sampling is not None:
             settings["sampling"] = [list(prompts), sampling.steps, sampling.denoise, sampling.keep]
-        arrays = (self.state, self.rest, self.problem.samples, self.problem.conditions, update)
-        return fingerprint(settings, (arrays, [prompt.arrays for prompt in prompts.values()]))
+        arrays = (self.state, self.rest, self.problem.samples, self.problem.conditions)
+        mark = fingerprint(settings, (arrays, [prompt.arrays for prompt in prompts.values()]))
+        stops = self.stops.tolist()
+        return {"mark": mark, "optimiser": optimiser, "decoder": self._decoder(), "stops": stops}
 
-    def _resume(self, checkpoint: Path, marks: dict[str, str]) -> None:
-        (self.state, records), description = load_checkpoint(
-            checkpoint, (self.state, self.records), marks["mark"]
+    def _save(self, checkpoint: Path, marks: dict[str, Any]) -> None:
+        description = marks | {"diverged": bool(self.diverged)}
+        save_checkpoint(checkpoint, (self.state, self.records), description)
+
+    def _resume(self, checkpoint: Path, marks: dict[str, Any]) -> None:
+        (state, records), saved = load_checkpoint(
+            checkpoint, lambda saved: (self.state, self._no_records(saved["stops"])), marks["mark"]
         )
+        require_optimiser(checkpoint, saved["optimiser"], marks["optimiser"])
         require(
-            description.get("decoder") == marks["decoder"],
+            saved["decoder"] == marks["decoder"],
             "coordinates that were kept go on with the decoder that they began with",
             f"{checkpoint}, where another one reads the training samples otherwise",
             "pass the same decoder, remove the file to begin anew, or name another file",
         )
-        self.records = jax.tree.map(np.array, records)
+        place, stops = int(state.step), self.stops.tolist()
+        recorded = [stop for stop in saved["stops"] if stop <= place]
+        require_continuation(checkpoint, "steps", place, place, recorded, stops)
+        self.state, records = state, jax.tree.map(np.asarray, records)
+        n_past = sum(stop <= place for stop in stops)
+        for own, kept in zip(self._arrays(self.records), self._arrays(records), strict=True):
+            own[:n_past] = kept[:n_past]
+        n_counted = min(len(self.records.bits), len(records.bits))
+        self.records.bits[:n_counted] = records.bits[:n_counted]
+        # A run that goes on finds divergence where it counts, at the end of a hundred.
+        self.diverged = saved["diverged"] and (place % COUNTED == 0 or place == self.last)
+
+    @staticmethod
+    def _arrays(records: Records) -> list[np.ndarray]:
+        """Return the arrays along the recorded steps."""
+        return [*records.coordinates.values(), *records.samples.values(), records.losses]
 
 
 def engine(problem: DiffusionProblem) -> Callable[[int, float, Any], Trace]:

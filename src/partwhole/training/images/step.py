@@ -13,8 +13,12 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwhole.networks import ImageNetwork
+from partwhole.training.checkpoints import fingerprint
 from partwhole.training.losses import Loss
 from partwhole.training.training import Training
+
+# Steps at which a transformation of optax is recognised: 0, 1, 2, 3, 4, 6, 8 and so on.
+PROBED = (0, 1, *sorted(factor << k for k in range(17) for factor in (2, 3)))
 
 
 class Kind(NamedTuple):
@@ -55,19 +59,39 @@ class Kind(NamedTuple):
 
 def settings_of(
     training: Training, kind: Kind, seed: int, optimiser_state: Any, parameters: Any
-) -> tuple[dict[str, Any], Any]:
-    """Return the settings that a checkpoint must agree with, and an update of the optimiser.
+) -> tuple[dict[str, Any], str]:
+    """Return the settings that a checkpoint must agree with, and a mark of the optimiser.
 
-    A transformation of optax is known by its update for slopes of 1; others need none.
+    The length of a run is none of them, as it may go on. A transformation of optax is known by its
+    updates for slopes of 1 at steps up to 196,608, a half or a third apart; others need no mark.
     """
-    optimiser, update = training.optimiser, None
+    optimiser, updates = training.optimiser, []
     if not isinstance(optimiser, str):
         ones = jax.tree.map(jnp.ones_like, parameters)
-        with jax.numpy_dtype_promotion("standard"):
-            update = kind.transformation().update(ones, optimiser_state, parameters)[0]
+
+        @jax.jit
+        def update(ones: Any, state: Any, parameters: Any, step: Int[Array, ""]) -> Any:
+            at_step = jax.tree.map(
+                lambda leaf: step.astype(leaf.dtype) if _counts_steps(leaf) else leaf, state
+            )
+            with jax.numpy_dtype_promotion("standard"):
+                return kind.transformation().update(ones, at_step, parameters)[0]
+
+        updates = [
+            fingerprint({}, update(ones, optimiser_state, parameters, jnp.int32(step)))
+            for step in PROBED
+        ]
     name = optimiser if isinstance(optimiser, str) else "optax"
     settings = asdict(training) | {"optimiser": name, "seed": seed}
-    return {"training": settings, "learning rate": kind.learning_rate}, update
+    for length in ("steps", "epochs", "record"):
+        settings.pop(length)
+    mark = fingerprint({"updates": updates}, ())
+    return {"training": settings, "learning rate": kind.learning_rate}, mark
+
+
+def _counts_steps(leaf: Any) -> bool:
+    """Return whether this part of an optimiser's state is a number of steps."""
+    return leaf.ndim == 0 and jnp.issubdtype(leaf.dtype, jnp.integer)
 
 
 class State(NamedTuple):

@@ -20,7 +20,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwhole.networks import ImageNetwork
-from partwhole.training.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from partwhole.training.checkpoints import (
+    fingerprint,
+    load_checkpoint,
+    require_continuation,
+    require_optimiser,
+    save_checkpoint,
+)
 from partwhole.training.engines.layered import DIVERGED
 from partwhole.training.images.assembly import Layout, Samples, assemble
 from partwhole.training.images.goals import judged
@@ -141,15 +147,15 @@ class Loop:
         report_step: Callable[[int, float], None],
     ) -> dict[str, Float[np.ndarray, "_ k"]]:
         """Train to the end; return the final outputs of each set."""
-        mark = ""
+        marks: dict[str, str] = {}
         if checkpoint is not None:
-            mark = self._mark(sets, probes)
+            marks = self._marks(sets, probes)
             if checkpoint.exists():
-                self._resume(checkpoint, mark)
+                self._resume(checkpoint, marks)
         epochs = self.training.epochs
         assert epochs is not None
         due, last = set(recorded_epochs(self.training)[:-1].tolist()), epochs * self.per_epoch
-        place = int(self.state.step)
+        place = start = int(self.state.step)
         if place == 0 and 0 in due:
             self._record(sets, probes)
         reported, order = 0, self._order(place // self.per_epoch)
@@ -170,11 +176,11 @@ class Loop:
                 report_step(place - reported, self._current_loss(place))
                 reported, last_report = place, clock
             if checkpoint is not None and clock - saved >= SAVED_EVERY and place < last:
-                self._save(checkpoint, mark)
+                self._save(checkpoint, marks)
                 saved = time.monotonic()
         outputs = self._record(sets, probes)
-        if checkpoint is not None:
-            checkpoint.unlink(missing_ok=True)
+        if checkpoint is not None and place > start:
+            self._save(checkpoint, marks)
         return outputs
 
     def scores(self, name: str, key: str) -> Float[np.ndarray, " T"] | None:
@@ -214,8 +220,13 @@ class Loop:
     def _record(
         self, sets: dict[str, ScoredSet], probes: np.ndarray | None
     ) -> dict[str, Float[np.ndarray, "_ k"]]:
-        """Record the scores of the current network on each set; return its outputs."""
+        """Record the scores of the current network on each set; return its outputs.
+
+        At the end of a run that a checkpoint has whole, this repeats the last record.
+        """
         network, outputs, scores = self.network, {}, {}
+        if self.records and self.records[-1][0] == len(self.losses):
+            self._drop_last()
         for name, (samples, layout, goal, columns) in sets.items():
             outputs[name] = _answers(network, samples, layout)
             scores[name] = judged(outputs[name], goal, self.training.loss, columns)
@@ -224,8 +235,12 @@ class Loop:
             self.answers.append(_answers(network, *Samples.of(probes)))
         return outputs
 
-    def _mark(self, sets: dict[str, ScoredSet], probes: np.ndarray | None) -> str:
-        settings, update = settings_of(
+    def _drop_last(self) -> None:
+        """Drop the last record."""
+        self.records, self.answers = self.records[:-1], self.answers[:-1]
+
+    def _marks(self, sets: dict[str, ScoredSet], probes: np.ndarray | None) -> dict[str, str]:
+        settings, optimiser = settings_of(
             self.training, self.kind, self.seed, self.state.optimiser, self.state.kept
         )
         settings |= {
@@ -233,22 +248,33 @@ class Loop:
             "sets": {name: (scored.layout, str(scored.columns)) for name, scored in sets.items()},
         }
         arrays_of_sets = [(scored.samples, scored.goal) for scored in sets.values()]
-        arrays = (self.state, self.samples, self.goal, arrays_of_sets, probes, update)
-        if self.course is None:
-            return fingerprint(settings, arrays)
-        return fingerprint(settings | self.course.settings, (arrays, self.course.arrays))
+        arrays = (self.state, self.samples, self.goal, arrays_of_sets, probes)
+        if self.course is not None:
+            settings, arrays = settings | self.course.settings, (arrays, self.course.arrays)
+        return {"mark": fingerprint(settings, arrays), "optimiser": optimiser}
 
-    def _save(self, checkpoint: Path, mark: str) -> None:
-        description: dict[str, Any] = {"mark": mark, "losses": self.losses, "records": self.records}
+    def _save(self, checkpoint: Path, marks: dict[str, str]) -> None:
+        description: dict[str, Any] = {"losses": self.losses, "records": self.records, **marks}
         description["size"] = self.size
         description["answers"] = [answers.tolist() for answers in self.answers]
         save_checkpoint(checkpoint, self.state, description)
 
-    def _resume(self, checkpoint: Path, mark: str) -> None:
-        self.state, description = load_checkpoint(checkpoint, self.state, mark)
+    def _resume(self, checkpoint: Path, marks: dict[str, str]) -> None:
+        state, description = load_checkpoint(checkpoint, lambda _: self.state, marks["mark"])
+        require_optimiser(checkpoint, description["optimiser"], marks["optimiser"])
+        due = recorded_epochs(self.training).tolist()
+        recorded, epochs = (
+            [epoch for epoch, _ in description["records"]],
+            len(description["losses"]),
+        )
+        begun = -(-int(state.step) // self.per_epoch)
+        require_continuation(checkpoint, "epochs", begun, epochs, recorded, due)
+        self.state = state
         self.losses, self.size = list(description["losses"]), description["size"]
         self.records = [(epoch, scores) for epoch, scores in description["records"]]
         self.answers = [np.array(answers, np.float32) for answers in description["answers"]]
+        if recorded and recorded[-1] not in due:
+            self._drop_last()  # the end of a run that now goes on
 
 
 def engine(problem: ImageProblem) -> Callable[[int, float, Any], Trace]:

@@ -93,7 +93,7 @@ def train_transfer(
     auxiliary_weight : float, keyword-only, default 1
         Factor of the auxiliary loss, up to 1e6; applies only to the corrected protocol.
     checkpoint : Path or str, keyword-only, default None
-        A file from which to resume after an interruption, as in `train`.
+        A file from which to resume after an interruption, or to go on, as in `train`.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
 
