@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,9 +12,12 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole._types import Index
 from partwhole.limits import DiagonalWeights, Limit
+from partwhole.networks.diffusion import DiffusionModel
 from partwhole.training.concepts import ConceptAnswers
 from partwhole.training.diffusion.records import DiffusionRecords, DiffusionTrace
+from partwhole.training.diffusion.sampling import Sampling
 from partwhole.training.margins import margin_of
 from partwhole.training.outcome import Outcome
 from partwhole.training.training import Training
@@ -133,7 +136,8 @@ class Runs:
         Of structured identity tasks: the answers in the concept frame, see `concepts`.
     diffusion : DiffusionRecords, or None
         Of diffusion models: `coordinates` and `samples` at the recorded steps, the `averaged`
-        models from which they are drawn, and `bits`, the terms of the loss.
+        models from which they are drawn, and `bits`, the terms of the loss. `at` returns the models
+        on the way, `read` draws further samples from them.
     end_steps : int array, shape (runs,)
         Number of steps of each run.
     learning_rates : float array, shape (runs,), or None
@@ -196,6 +200,82 @@ class Runs:
         if hasattr(self.networks, "lead") or isinstance(self.networks, DiagonalWeights):
             return jax.tree.map(lambda leaf: leaf[run], self.networks)
         return self.networks[run]
+
+    @door
+    def at(self, step: Index, *, run: Index = 0) -> DiffusionModel:
+        """Return a diffusion model as it was at a recorded step.
+
+        Parameters
+        ----------
+        step : int
+            One of `steps`.
+        run : int, keyword-only, default 0
+
+        Returns
+        -------
+        DiffusionModel
+            With the weights from which samples are drawn: averaged ones with `Training.average`.
+            It can be sampled, saved (`save_network`) and trained further.
+
+        Raises
+        ------
+        InputError
+            For a step that was not recorded or at which the run had diverged, a run that does not
+            exist, other networks, and weights that were not kept (`Training.keep_weights`).
+        """
+        return self._diffused().at(step, run=run)
+
+    @door
+    def read(
+        self, sampling: Sampling, *, steps: Sequence[Index] | None = None, progress: bool = True
+    ) -> DiffusionRecords:
+        """Draw samples for other prompts after training, as if it had drawn them on the way.
+
+        They equal those of `train` with this `read`, bit by bit, without training again.
+
+        Parameters
+        ----------
+        sampling : Sampling
+            Prompts, and what becomes of their samples.
+        steps : sequence of int, keyword-only, default None
+            Some of the recorded steps; None for all.
+        progress : bool, keyword-only, default True
+            Whether to show a bar once this takes over two seconds.
+
+        Returns
+        -------
+        DiffusionRecords
+            With these samples and coordinates in place of those of training; NaN once a run has
+            diverged.
+
+        Raises
+        ------
+        InputError
+            For prompts that don't fit the models, and in the cases of `at`.
+
+        Examples
+        --------
+        >>> from partwhole.networks.diffusion import diffusion_model
+        >>> from partwhole.training import Prompt, Sampling, train
+        >>> points = np.random.default_rng(0).normal(size=(100, 2))
+        >>> training = Training.published("diffusion", steps=20, record=[0, 20])
+        >>> model = diffusion_model("vector", condition=2, seed=0)
+        >>> runs = train(model, (points, points), training)
+        >>> far = Sampling({"far": Prompt(conditions=np.full((4, 2), 3.0))}, lambda x: x, steps=5)
+        >>> runs.read(far, steps=[20]).coordinates["far"].shape
+        (1, 1, 4, 2)
+        """
+        return self._diffused().read(sampling, steps=steps, progress=progress)
+
+    def _diffused(self) -> DiffusionRecords:
+        require(
+            self.diffusion is not None,
+            "weights on the way are kept of diffusion models",
+            "other networks",
+            "take network(run), that of the end",
+        )
+        assert self.diffusion is not None
+        return self.diffusion
 
     @door
     def fraction_of(self, limit: Limit) -> Float[np.ndarray, "runs T"]:

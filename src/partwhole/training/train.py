@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
@@ -410,7 +410,7 @@ def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " 
             for trace, loss in zip(traces, total[:, -1], strict=True)
         ),
         concept_answers=_of_concepts(problem, traces),
-        diffusion=_of_diffusion(steps, traces),
+        diffusion=_of_diffusion(problem, traces),
         **_of_images(problem, [trace.of_images for trace in traces if trace.of_images is not None]),
     )
 
@@ -429,11 +429,11 @@ def _of_concepts(problem: Problem, traces: list[Trace]) -> ConceptAnswers | None
     return ConceptAnswers(samples, task.to_concepts(problem.probes), task.to_concepts(answers))
 
 
-def _of_diffusion(steps: Int[np.ndarray, " T"], traces: list[Trace]) -> DiffusionRecords | None:
+def _of_diffusion(problem: Problem, traces: list[Trace]) -> DiffusionRecords | None:
     """Return what is recorded of diffusion models alone, along an axis of runs."""
     runs = [trace.of_diffusion for trace in traces if trace.of_diffusion is not None]
     end = max(trace.step for trace in traces)
-    return DiffusionRecords.of(steps, runs, end) if runs else None
+    return DiffusionRecords.of(problem.stops, runs, end, problem.seeds) if runs else None
 
 
 def _of_images(problem: Problem, runs: list[ImageRecords]) -> dict[str, Any]:

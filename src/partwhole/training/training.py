@@ -105,6 +105,10 @@ class Training:
         Of diffusion models: decay a of the exponential average of weights from which samples are
         drawn, :math:`\bar\theta \leftarrow a \bar\theta + (1 - a) \theta`, from 0 to below 1. None
         draws from the current weights, as published.
+    keep_weights : bool, default None
+        Of diffusion models: whether the weights from which samples are drawn are kept at each
+        recorded step, in memory and in a checkpoint, 4 bytes a number, for `Runs.at` and
+        `Runs.read`. None for where those of all runs take 256 MiB or less.
     threshold : float, default 0
         A run ends at the first step whose mean loss is no larger; with batches, and for gated
         networks, at the first such step that is recorded. For image networks, after the first
@@ -156,6 +160,7 @@ class Training:
     flip: bool = False
     drop_condition: Annotated[Real, Bounds(at_least=0, below=1)] = 0.0
     average: Annotated[Real, Bounds(at_least=0, below=1)] | None = None
+    keep_weights: bool | None = None
     threshold: NonNegative = 0.0
     restarts: Index = 0
     record: Record | None = None
@@ -183,6 +188,7 @@ class Training:
         for name, is_used in (
             ("drop_condition", self.drop_condition > 0),
             ("average", self.average is not None),
+            ("keep_weights", self.keep_weights is not None),
         ):
             require(
                 not is_used or self.loss == "bits",

@@ -412,6 +412,119 @@ def test_a_run_that_diverged_stays_diverged(tmp_path):
     np.testing.assert_array_equal(first.diffusion.bits, again.diffusion.bits)
 
 
+def test_models_on_the_way_are_those_of_shorter_runs(whole):
+    """Their averages, from which samples are drawn; and training goes on with none of them."""
+    for step in (6, 20):
+        shorter = train(**small(steps=step, record=None)).diffusion.averaged[0]
+        for a, b in zip(leaves(whole.at(step)), leaves(shorter), strict=True):
+            np.testing.assert_array_equal(a, b)
+    started = leaves(small()["networks"])
+    assert all(np.array_equal(*pair) for pair in zip(leaves(whole.at(0)), started, strict=True))
+    ended = leaves(whole.diffusion.averaged[0])
+    assert all(np.array_equal(*pair) for pair in zip(leaves(whole.at(24)), ended, strict=True))
+
+
+def test_samples_drawn_afterwards_are_those_drawn_on_the_way(whole):
+    """Bit by bit, of several models too, at all recorded steps or at some."""
+    models = [diffusion_model("vector", condition=2, seed=seed) for seed in (0, 1)]
+    arguments = {"networks": models, "data": points(), "training": settings(record=[0, 6, 20])}
+    on_the_way = train(**arguments, read=sampling()).diffusion
+    afterwards = train(**arguments).read(sampling())
+    assert afterwards.steps.tolist() == [0, 6, 20, 24]
+    for field in ("coordinates", "samples"):
+        found, expected = getattr(afterwards, field), getattr(on_the_way, field)
+        assert list(found) == list(expected) == ["corner", "moved"]
+        for name, values in expected.items():
+            np.testing.assert_array_equal(found[name], values)
+    some = whole.read(sampling(keep=False), steps=[20, 6])
+    assert (some.steps.tolist(), some.samples) == ([6, 20], {})
+    expected = whole.diffusion.coordinates["moved"][:, 1:3]
+    np.testing.assert_array_equal(some.coordinates["moved"], expected)
+    again = some.read(sampling(keep=False, steps=5), steps=[20])
+    assert again.coordinates["moved"].shape == (1, 1, 4, 2)
+
+
+def test_weights_are_kept_where_they_are_few(monkeypatch, tmp_path):
+    problem = checked_diffusion_problem(*small().values(), None)
+    numbers = sum(leaf.size for leaf in leaves(problem.network(0)))
+    assert problem.weights_size == 4 * 4 * numbers
+    limit = import_module("partwhole.training.diffusion.problem")
+    monkeypatch.setattr(limit, "KEPT_UNASKED", problem.weights_size - 1)
+    file = tmp_path / "run.npz"
+    runs = train(**small(), checkpoint=file)
+    assert runs.diffusion.weights is None
+    assert leaves(runs.at(24))[0].tolist() == leaves(runs.diffusion.averaged[0])[0].tolist()
+    with pytest.raises(InputError) as caught:
+        runs.at(6)
+    assert str(caught.value) == (
+        "weights on the way are kept by Training(keep_weights=True), or where they are few; got "
+        "none of them; train with it, or take those of the end, step 24"
+    )
+    # A run that goes on keeps what it kept before: nothing.
+    with pytest.raises(InputError) as caught:
+        train(**small(keep_weights=True, steps=30), checkpoint=file)
+    assert str(caught.value) == (
+        f"a run keeps its weights from its beginning; got {file} of one that did not; leave "
+        "keep_weights out, or name another file"
+    )
+    monkeypatch.undo()
+    assert train(**small(steps=30), checkpoint=file).diffusion.weights is None
+    assert train(**small(keep_weights=False)).diffusion.weights is None
+    assert len(train(**small(keep_weights=True)).diffusion.weights[0].rows) == 4
+
+
+def test_weights_that_were_kept_go_on_with_the_run(whole, tmp_path):
+    file = tmp_path / "run.npz"
+    train(**small(), checkpoint=file)
+    longer = train(**small(steps=30), checkpoint=file)
+    at_once = train(**small(steps=30))
+    for step in (0, 6, 20, 30):
+        pair = zip(leaves(longer.at(step)), leaves(at_once.at(step)), strict=True)
+        assert all(np.array_equal(a, b) for a, b in pair)
+    with pytest.raises(InputError, match="step 24, where 0, 6, 20, 30 are recorded"):
+        longer.at(24)
+
+
+def test_models_that_there_are_not_are_refused(whole):
+    cases = [
+        (
+            lambda: whole.at(7),
+            "models are those of recorded steps; got step 7, where 0, 6, 20, 24 are recorded; pass "
+            "one of these, or name it in the record of a Training",
+        ),
+        (lambda: whole.at(6, run=1), "runs are counted from 0 to 0; got 1; pass one of them"),
+        (
+            lambda: whole.read(sampling(), steps=[]),
+            "some recorded steps are read; got none; leave steps out for all",
+        ),
+        (
+            lambda: whole.read(sampling(pictures="somewhere")),
+            "pictures are of images; got samples of (2,); leave them out",
+        ),
+    ]
+    diverging = small(learning_rate=1e18, clip=None, weight_decay=0.0, steps=150, record=[0, 120])
+    diverged = train(**diverging)
+    cases.append((
+        lambda: diverged.at(120),
+        "weights are kept until a run diverges; got step 120 of run 0, which had diverged by then; "
+        "pass an earlier step",
+    ))  # fmt: skip
+    coordinates = diverged.read(sampling()).coordinates["corner"][0]
+    assert np.isfinite(coordinates[0]).all()
+    assert np.isnan(coordinates[1:]).all()
+    network = Architecture(2, 3, "relu").networks(2, seeds=[0], outputs=2)
+    dense = train(network, points(), Training(steps=1))
+    cases.append((
+        lambda: dense.at(1),
+        "weights on the way are kept of diffusion models; got other networks; take network(run), "
+        "that of the end",
+    ))  # fmt: skip
+    for call, sentence in cases:
+        with pytest.raises(InputError) as caught:
+            call()
+        assert str(caught.value) == sentence
+
+
 def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path, monkeypatch):
     """As it would be written after a minute only."""
     monkeypatch.setattr(module, "take_step", None)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -15,9 +17,11 @@ from partwhole._checks import require
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.training.checkpoints import checked_checkpoint
 from partwhole.training.diffusion.bits import checked_samples
-from partwhole.training.diffusion.sampling import Sampling
+from partwhole.training.diffusion.sampling import Sampling, require_fit
 from partwhole.training.problem import Problem, require_finite_weights
 from partwhole.training.training import FLOW, Training
+
+KEPT_UNASKED = 256 * 2**20  # bytes of weights that are kept unless a training says otherwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +72,18 @@ class DiffusionProblem(Problem):
         """Return the recorded steps, including the last."""
         return super().stops if self.training.record is not None else np.array([self.steps])
 
+    @property
+    def weights_size(self) -> int:
+        """Return the bytes of the weights of all runs at all recorded steps."""
+        leaves = jax.tree.leaves(eqx.filter(self.every, eqx.is_inexact_array))
+        return 4 * len(self.stops) * sum(leaf.size for leaf in leaves)
+
+    @property
+    def keeps_weights(self) -> bool:
+        """Return whether weights are kept at the recorded steps."""
+        keep = self.training.keep_weights
+        return self.weights_size <= KEPT_UNASKED if keep is None else keep
+
 
 def checked_diffusion_problem(
     models: DiffusionModel | Sequence[DiffusionModel],
@@ -113,14 +129,7 @@ def checked_diffusion_problem(
         "pass Sampling(prompts, decoder)",
     )
     if sampling is not None:
-        shape = several[0].shape
-        require(
-            sampling.pictures is None or len(shape) == 3,
-            "pictures are of images", f"samples of {shape}", "leave them out",
-        )  # fmt: skip
-        for model in several:
-            for prompt in sampling.prompts.values():
-                prompt.embed(model)  # raises before hours of training if it does not fit
+        require_fit(sampling, several)  # before hours of training
     return DiffusionProblem(
         several, len(several), several[0].shape,
         (), False, None, None, None, training, samples, conditions, sampling, file,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -81,6 +82,18 @@ class Sampling:
         )
 
 
+def require_fit(sampling: Sampling, models: Sequence[DiffusionModel]) -> None:
+    """Require that all prompts fit all models, which have samples of one shape."""
+    shape = models[0].shape
+    require(
+        sampling.pictures is None or len(shape) == 3,
+        "pictures are of images", f"samples of {shape}", "leave them out",
+    )  # fmt: skip
+    for model in models:
+        for prompt in sampling.prompts.values():
+            prompt.embed(model)
+
+
 def draw_samples(
     sampling: Sampling, model: DiffusionModel, seed: int, turn: int
 ) -> dict[str, Float[np.ndarray, "n *shape"]]:
@@ -113,11 +126,66 @@ def decode(decoder: Decoder, samples: Float[np.ndarray, "n *shape"]) -> Float[np
     return coordinates.astype(np.float32)
 
 
-def save_samples(samples_of: Mapping[str, Float[np.ndarray, "n h w c"]], file: Path) -> None:
-    """Save a figure with a row of samples for each prompt."""
+class Readings(NamedTuple):
+    """Coordinates and samples of each prompt at the recorded steps; NaN where there are none.
+
+    Parameters
+    ----------
+    coordinates : dict of str to float32 array, shape (T, n, C)
+    samples : dict of str to float16 array, shape (T, n, *shape)
+    """
+
+    coordinates: dict[str, np.ndarray]
+    samples: dict[str, np.ndarray]
+
+    @classmethod
+    def blank(cls, sampling: Sampling | None, stops: int, shape: tuple[int, ...]) -> Readings:
+        """Return readings of so many recorded steps, all NaN."""
+        coordinates, samples = {}, {}
+        if sampling is not None:
+            counts = {name: len(prompt) for name, prompt in sampling.prompts.items()}
+            if sampling.decoder is not None:
+                concepts = decode(sampling.decoder, np.zeros((1, *shape), np.float32)).shape[1]
+                coordinates = {
+                    name: np.full((stops, n, concepts), np.nan, np.float32)
+                    for name, n in counts.items()
+                }
+            if sampling.keep:
+                samples = {
+                    name: np.full((stops, n, *shape), np.nan, np.float16)
+                    for name, n in counts.items()
+                }
+        return cls(coordinates, samples)
+
+    def record(self, turn: int, sampling: Sampling, samples_of: Mapping[str, np.ndarray]) -> None:
+        """Read the samples of a recorded step; those that are no finite numbers stay NaN."""
+        for name, samples in samples_of.items():
+            if sampling.decoder is not None:
+                # After divergence no sample may be finite.
+                finite = np.isfinite(samples).reshape(len(samples), -1).all(axis=1)
+                if finite.any():
+                    self.coordinates[name][turn, finite] = decode(sampling.decoder, samples[finite])
+            if sampling.keep:
+                self.samples[name][turn] = samples
+
+
+def picture_folder(sampling: Sampling | None, run: int, runs: int) -> Path | None:
+    """Return the folder of a run's figures, which exists then; None if there are none."""
+    if sampling is None or sampling.pictures is None:
+        return None
+    folder = Path(sampling.pictures)
+    folder = folder / f"run_{run}" if runs > 1 else folder
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def save_samples(
+    samples_of: Mapping[str, Float[np.ndarray, "n h w c"]], folder: Path, step: int
+) -> None:
+    """Save a figure of a recorded step, with a row of samples for each prompt."""
     clipped = [np.clip(images[:IN_PICTURE], 0.0, 1.0) for images in samples_of.values()]
     rows = [
         np.pad(images, [(0, IN_PICTURE - len(images))] + [(0, 0)] * 3, constant_values=1.0)
         for images in clipped
     ]
-    save_picture(file, image_grid(np.concatenate(rows), IN_PICTURE))
+    save_picture(folder / f"step_{step:06d}.png", image_grid(np.concatenate(rows), IN_PICTURE))

@@ -30,9 +30,16 @@ from partwhole.training.checkpoints import (
     save_checkpoint,
 )
 from partwhole.training.diffusion.bits import terms
+from partwhole.training.diffusion.layout import KeptWeights, Layout, laid_out
 from partwhole.training.diffusion.problem import DiffusionProblem
 from partwhole.training.diffusion.records import DiffusionTrace
-from partwhole.training.diffusion.sampling import decode, draw_samples, save_samples
+from partwhole.training.diffusion.sampling import (
+    Readings,
+    decode,
+    draw_samples,
+    picture_folder,
+    save_samples,
+)
 from partwhole.training.images.step import Kind, settings_of
 from partwhole.training.results import Trace
 
@@ -40,36 +47,6 @@ ORDER = 110  # random stream of the order, separate from that of samples
 REPORTED_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
 COUNTED = 100  # steps over which the loss is averaged
 PROBED = 64  # training samples by which a decoder is recognised
-
-
-class Layout(NamedTuple):
-    """Positions of a model's arrays in one row of numbers.
-
-    A step updates all parameters as one row: the optimiser passes through memory once, where a tree
-    of small arrays would take hundreds of passes.
-    """
-
-    tree: Any
-    shapes: tuple[tuple[int, ...], ...]
-
-    @classmethod
-    def of(cls, parameters: DiffusionModel) -> Layout:
-        """Return the layout of a model's parameters; all other leaves are None."""
-        leaves, tree = jax.tree.flatten(parameters)
-        return cls(tree, tuple(leaf.shape for leaf in leaves))
-
-    def model(self, row: Float[Array, " w"], rest: DiffusionModel) -> DiffusionModel:
-        """Return the model with the parameters of a row."""
-        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])[:-1]
-        parts = zip(jnp.split(row, ends), self.shapes, strict=True)
-        parameters = jax.tree.unflatten(self.tree, [part.reshape(shape) for part, shape in parts])
-        return eqx.combine(parameters, rest)
-
-
-@partial(jax.jit, static_argnames="layout")
-def laid_out(row: Float[Array, " w"], rest: DiffusionModel, *, layout: Layout) -> DiffusionModel:
-    """Return the model with the parameters of a row, in newly allocated arrays."""
-    return layout.model(row, rest)
 
 
 class Rule(NamedTuple):
@@ -91,12 +68,34 @@ class State(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Coordinates, samples and losses recorded so far; later entries are NaN."""
+    """What is recorded so far, at stops and, for the terms of the loss, at hundreds of steps.
 
-    coordinates: dict[str, np.ndarray]
-    samples: dict[str, np.ndarray]
-    bits: Float[np.ndarray, "L 3"]
+    Later entries are NaN.
+    """
+
+    readings: Readings
+    weights: Float[np.ndarray, "T w"] | None
     losses: Float[np.ndarray, " T"]
+    bits: Float[np.ndarray, "L 3"]
+
+    @classmethod
+    def blank(cls, problem: DiffusionProblem, stops: Sequence[int], width: int | None) -> Records:
+        """Return records of so many stops; weights are kept where their number is passed."""
+        n = len(stops)
+        return cls(
+            Readings.blank(problem.sampling, n, problem.shape),
+            None if width is None else np.full((n, width), np.nan, np.float32),
+            np.full(n, np.nan, np.float32),
+            np.full((-(-stops[-1] // COUNTED), 3), np.nan, np.float32),
+        )
+
+    def continue_from(self, earlier: Records, n_stops: int) -> None:
+        """Take over so many stops of an earlier, shorter or longer run, and its hundreds."""
+        pairs = zip(jax.tree.leaves(self[:-1]), jax.tree.leaves(earlier[:-1]), strict=True)
+        for own, recorded in pairs:
+            own[:n_stops] = recorded[:n_stops]
+        n_counted = min(len(self.bits), len(earlier.bits))
+        self.bits[:n_counted] = earlier.bits[:n_counted]
 
 
 @partial(jax.jit, static_argnames=("rule", "layout"), donate_argnames="state")
@@ -145,11 +144,7 @@ class Loop:
         self.batch, self.per_epoch = problem.batch, problem.per_epoch
         self.stops, self.last = problem.stops, problem.steps
         self.nothing, self.key = jnp.asarray(model.nothing), jax.random.key(self.seed)
-        folder = None if self.sampling is None else self.sampling.pictures
-        self.pictures = None if folder is None else Path(folder)
-        if self.pictures is not None:
-            self.pictures = self.pictures / f"run_{run}" if problem.runs > 1 else self.pictures
-            self.pictures.mkdir(parents=True, exist_ok=True)
+        self.pictures = picture_folder(self.sampling, run, problem.runs)
         parameters, self.rest = eqx.partition(model, eqx.is_inexact_array)
         self.layout = Layout.of(parameters)
 
@@ -161,7 +156,7 @@ class Loop:
             self.rule.kind.transformation().init(row()),
             jnp.zeros((), jnp.int32), jnp.full((COUNTED, 3), jnp.nan, jnp.float32),
         )  # fmt: skip
-        self.records = self._no_records(self.stops.tolist())
+        self.records = self._blank(self.stops.tolist(), problem.keeps_weights)
         self.diverged = False
 
     @property
@@ -217,25 +212,8 @@ class Loop:
         # The loss is measured before a step, of which the last may have diverged.
         self.diverged = self.diverged or not np.isfinite(np.asarray(self.state.row)).all()
 
-    def _no_records(self, recorded: Sequence[int]) -> Records:
-        """Return records of so many steps, of the right shapes, all NaN."""
-        sampling, stops, shape = self.sampling, len(recorded), self.problem.shape
-        coordinates, samples = {}, {}
-        if sampling is not None:
-            counts = {name: len(prompt) for name, prompt in sampling.prompts.items()}
-            if sampling.decoder is not None:
-                concepts = decode(sampling.decoder, np.zeros((1, *shape), np.float32)).shape[1]
-                coordinates = {
-                    name: np.full((stops, n, concepts), np.nan, np.float32)
-                    for name, n in counts.items()
-                }
-            if sampling.keep:
-                samples = {
-                    name: np.full((stops, n, *shape), np.nan, np.float16)
-                    for name, n in counts.items()
-                }
-        bits = np.full((-(-recorded[-1] // COUNTED), 3), np.nan, np.float32)
-        return Records(coordinates, samples, bits, np.full(stops, np.nan, np.float32))
+    def _blank(self, stops: Sequence[int], keeps_weights: bool) -> Records:
+        return Records.blank(self.problem, stops, self.state.row.size if keeps_weights else None)
 
     def _order(self, epoch: int) -> Int[np.ndarray, " m"]:
         rng = np.random.default_rng([self.seed, ORDER, epoch])
@@ -262,23 +240,20 @@ class Loop:
         return float(self.records.bits[counted - 1].sum()) if counted else np.nan
 
     def _record(self, place: int) -> None:
-        """Record the loss at a step, and samples unless training has diverged."""
+        """Record the loss at a step, and weights and samples unless training has diverged."""
         turn = int(np.searchsorted(self.stops, place))
         self.records.losses[turn] = self._mean_loss(place)
-        if self.sampling is None or self.diverged:
+        if self.diverged:
+            return
+        if self.records.weights is not None:
+            average = self.state.average
+            self.records.weights[turn] = self.state.row if average is None else average
+        if self.sampling is None:
             return
         samples_of = draw_samples(self.sampling, self.averaged, self.seed, turn)
-        for name, samples in samples_of.items():
-            if self.sampling.decoder is not None:
-                # After divergence no sample may be finite.
-                finite = np.isfinite(samples).reshape(len(samples), -1).all(axis=1)
-                if finite.any():
-                    coordinates = decode(self.sampling.decoder, samples[finite])
-                    self.records.coordinates[name][turn, finite] = coordinates
-            if self.sampling.keep:
-                self.records.samples[name][turn] = samples
+        self.records.readings.record(turn, self.sampling, samples_of)
         if self.pictures is not None:
-            save_samples(samples_of, self.pictures / f"step_{place:06d}.png")
+            save_samples(samples_of, self.pictures, place)
 
     def _decoder(self) -> str:
         """Return a fingerprint of the decoder, from its output for some training samples."""
@@ -301,13 +276,15 @@ class Loop:
         return {"mark": mark, "optimiser": optimiser, "decoder": self._decoder(), "stops": stops}
 
     def _save(self, checkpoint: Path, marks: dict[str, Any]) -> None:
-        description = marks | {"diverged": bool(self.diverged)}
+        keeps_weights = self.records.weights is not None
+        description = marks | {"diverged": bool(self.diverged), "keeps weights": keeps_weights}
         save_checkpoint(checkpoint, (self.state, self.records), description)
 
     def _resume(self, checkpoint: Path, marks: dict[str, Any]) -> None:
-        (state, records), saved = load_checkpoint(
-            checkpoint, lambda saved: (self.state, self._no_records(saved["stops"])), marks["mark"]
-        )
+        def like(saved: dict[str, Any]) -> tuple[State, Records]:
+            return self.state, self._blank(saved["stops"], saved["keeps weights"])
+
+        (state, records), saved = load_checkpoint(checkpoint, like, marks["mark"])
         require_optimiser(checkpoint, saved["optimiser"], marks["optimiser"])
         require(
             saved["decoder"] == marks["decoder"],
@@ -318,19 +295,24 @@ class Loop:
         place, stops = int(state.step), self.stops.tolist()
         recorded = [stop for stop in saved["stops"] if stop <= place]
         require_continuation(checkpoint, "steps", place, place, recorded, stops)
+        stops_past = sum(stop <= place for stop in stops)
+        self._require_weights(checkpoint, records)
         self.state, records = state, jax.tree.map(np.asarray, records)
-        n_past = sum(stop <= place for stop in stops)
-        for own, kept in zip(self._arrays(self.records), self._arrays(records), strict=True):
-            own[:n_past] = kept[:n_past]
-        n_counted = min(len(self.records.bits), len(records.bits))
-        self.records.bits[:n_counted] = records.bits[:n_counted]
+        if self.records.weights is None or records.weights is None:  # as fit into memory
+            self.records, records = (
+                part._replace(weights=None) for part in (self.records, records)
+            )
+        self.records.continue_from(records, stops_past)
         # A run that goes on finds divergence where it counts, at the end of a hundred.
         self.diverged = saved["diverged"] and (place % COUNTED == 0 or place == self.last)
 
-    @staticmethod
-    def _arrays(records: Records) -> list[np.ndarray]:
-        """Return the arrays along the recorded steps."""
-        return [*records.coordinates.values(), *records.samples.values(), records.losses]
+    def _require_weights(self, checkpoint: Path, records: Records) -> None:
+        require(
+            records.weights is not None or self.problem.training.keep_weights is not True,
+            "a run keeps its weights from its beginning",
+            f"{checkpoint} of one that did not",
+            "leave keep_weights out, or name another file",
+        )
 
 
 def engine(problem: DiffusionProblem) -> Callable[[int, float, Any], Trace]:
@@ -339,13 +321,17 @@ def engine(problem: DiffusionProblem) -> Callable[[int, float, Any], Trace]:
     def train_run(run: int, rate: float, report_step: Callable[[int, float], None]) -> Trace:
         loop = Loop(problem, run, rate)
         loop.run(report_step)
-        coordinates, samples, bits, losses = loop.records
+        records = loop.records
+        weights = records.weights
+        kept = None if weights is None else KeptWeights(weights, loop.layout, loop.rest)
         return Trace(
-            losses=losses.astype(float)[:, None],
+            losses=records.losses.astype(float)[:, None],
             network=loop.model,
             step=int(loop.state.step),
             diverged=loop.diverged,
-            of_diffusion=DiffusionTrace(loop.averaged, coordinates, samples, bits, loop.bits_steps),
+            of_diffusion=DiffusionTrace(
+                loop.averaged, records.readings, kept, records.bits, loop.bits_steps
+            ),
         )
 
     return train_run

@@ -62,8 +62,9 @@ def settings_of(
 ) -> tuple[dict[str, Any], str]:
     """Return the settings that a checkpoint must agree with, and a mark of the optimiser.
 
-    The length of a run is none of them, as it may go on. A transformation of optax is known by its
-    updates for slopes of 1 at steps up to 196,608, a half or a third apart; others need no mark.
+    The length of a run and what it keeps are none of them, as it may go on. A transformation of
+    optax is known by its updates for slopes of 1 at steps up to 196,608, a half or a third apart;
+    others need no mark.
     """
     optimiser, updates = training.optimiser, []
     if not isinstance(optimiser, str):
@@ -83,7 +84,7 @@ def settings_of(
         ]
     name = optimiser if isinstance(optimiser, str) else "optax"
     settings = asdict(training) | {"optimiser": name, "seed": seed}
-    for length in ("steps", "epochs", "record"):
+    for length in ("steps", "epochs", "record", "keep_weights"):
         settings.pop(length)
     mark = fingerprint({"updates": updates}, ())
     return {"training": settings, "learning rate": kind.learning_rate}, mark
