@@ -28,7 +28,7 @@ from partwhole.cli.streams import discard_output, inert
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-Preset = Literal["quick", "laptop", "paper", "mnist"]
+Preset = Literal["quick", "laptop", "paper", "mnist", "unclipped"]
 Data = Annotated[
     Path | None,
     arg(
@@ -124,8 +124,9 @@ def run(
     Args:
         study: A name that `partwhole list` shows, or its last part; or the file of your own
             study, which ends with .py.
-        preset: quick takes seconds, laptop minutes, paper is the published scale; mnist takes
-            hours on the published images, in studies that have it.
+        preset: quick takes seconds, laptop minutes, paper is the published scale, and
+            unclipped the same without a limit on gradients; mnist takes hours on the published
+            images. The last two are of studies that have them.
         out: Folder for the figure and the data.
         format: Format of the figure.
         keep: Also store the result in the study's package, for use in reports.
@@ -187,7 +188,7 @@ def report(
 
     Args:
         preset: quick takes minutes in all, laptop minutes a study, paper longer; mnist runs the
-            studies that have it on the published images, and names the others.
+            studies that have it on the published images, and names the others, as unclipped does.
         out: Folder for the pages; the first is index.html.
     """
     needs("plot", "partwhole report")

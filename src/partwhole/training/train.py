@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from partwhole._threads import cores, in_threads
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.networks import GatedNetwork, ImageNetwork
 from partwhole.networks.diffusion import DiffusionModel
+from partwhole.networks.diffusion.schedule import ScheduleWarning
 from partwhole.networks.mlp import MLP
 from partwhole.tasks import StructuredIdentity
 from partwhole.tasks.identity_sample import IdentitySample
@@ -187,6 +189,12 @@ def train(
         For arrays or networks that don't fit together or aren't finite, options that no engine in
         `ENGINES` supports, work that takes over 8 GiB, and a checkpoint that is damaged, of another
         run or of another decoder, or in a folder that does not exist.
+
+    Warns
+    -----
+    ScheduleWarning
+        Where a diffusion model's learned schedule leaves over a tenth of a sample at time 1, at
+        which sampling starts from noise alone.
 
     Notes
     -----
@@ -433,7 +441,12 @@ def _of_diffusion(problem: Problem, traces: list[Trace]) -> DiffusionRecords | N
     """Return what is recorded of diffusion models alone, along an axis of runs."""
     runs = [trace.of_diffusion for trace in traces if trace.of_diffusion is not None]
     end = max(trace.step for trace in traces)
-    return DiffusionRecords.of(problem.stops, runs, end, problem.seeds) if runs else None
+    if not runs:
+        return None
+    records = DiffusionRecords.of(problem.stops, runs, end, problem.seeds)
+    if records.messages:
+        warnings.warn(records.messages[0], ScheduleWarning, stacklevel=6)
+    return records
 
 
 def _of_images(problem: Problem, runs: list[ImageRecords]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
                        "epochs": 1000, "threshold": 1e-2},
     "diffusion": DIFFUSION | {"batch": 64, "clip": 0.01},
     "diffusion as written": DIFFUSION,
+    "diffusion unclipped": DIFFUSION | {"batch": 64},
 }  # fmt: skip
 
 
@@ -222,23 +223,24 @@ class Training:
             "identity",
             "diffusion",
             "diffusion as written",
+            "diffusion unclipped",
         ],
         **changes: Any,
     ) -> Training:
-        """Return the settings of the papers for one of their networks.
+        r"""Return the settings of the papers for one of their networks.
 
         Parameters
         ----------
         network : {"convnet", "resnet", "vit", "resnet-18", "vit-finetuning", "identity", \
-"diffusion", "diffusion as written"}
+"diffusion", "diffusion as written", "diffusion unclipped"}
             The first three of Lippl & Stachenfeld (ICLR 2025), by the loss "squared" or "logistic";
             images of CIFAR are shifted by up to 4 pixels and mirrored. The next two of Lippl &
             Lindsey (NeurIPS 2024), on classes of CIFAR-100, until the mean loss of an epoch is
             .01, for at most 1000 epochs; see `train_transfer`. "identity", of Yang et al. (ICLR
             2025), dense networks in d = 64 dimensions on structured identity tasks: their rate of
             0.1 for the mean over the d outputs is 0.1 / d for the sum, in other dimensions too. The
-            last two of Yang et al. and Park et al. (NeurIPS 2024), 20,000 steps: their code, and
-            what they write.
+            last three of Yang et al. and Park et al. (NeurIPS 2024), 20,000 steps: their code, what
+            they write, and their code without the limit on gradients.
         **changes
             Any fields, in place of the published values; with another optimiser the published
             momentum, with "adamw" instead of another or another instead of it the decay, and with a
@@ -255,7 +257,12 @@ class Training:
         here.
 
         The papers on diffusion write of batches of 128 and 100 steps of sampling; their code has
-        batches of 64, 50 steps of sampling (see `Sampling`) and gradients clipped at .01.
+        batches of 64, 50 steps of sampling (see `Sampling`) and gradients clipped at .01. With a
+        learned schedule that limit all but stops the other parameters: the norm includes the slope
+        of the reconstruction term with the first endpoint,
+        :math:`e^{-5} / (2 s^2 \ln 2) = 4860` for s = .001, so that all slopes are multiplied by
+        2e-6, and those that were under .005 fall below the 1e-8 that Adam adds to their root mean
+        square. "diffusion" follows the code; "diffusion unclipped" does without the limit.
 
         Examples
         --------

@@ -14,7 +14,7 @@ from partwhole.study import Cells, Config, key, mean, proportion
 from partwhole.study.estimates import by_seed
 from partwhole.study.plots import look, mosaic
 from partwhole_studies.diffusion import concept_readings as readings
-from partwhole_studies.diffusion.concept_models import IMAGES, PAPER, POINTS
+from partwhole_studies.diffusion.concept_models import IMAGES, PAPER, POINTS, UNCLIPPED
 from partwhole_studies.diffusion.concept_models import train as train
 from partwhole_studies.diffusion.training_sets import UNSEEN, classes
 
@@ -31,6 +31,7 @@ PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, (LEVELS[0], LEVELS[-1]), 1),
     "laptop": _cells(IMAGES, (LEVELS[0], LEVELS[-1]), 8),
     "paper": _cells(PAPER, LEVELS, 5),
+    "unclipped": _cells(UNCLIPPED, LEVELS, 5),
 }
 cell = train
 

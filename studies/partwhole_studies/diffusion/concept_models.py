@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from partwhole.study import Arrays, Config
+from partwhole.tasks import ConceptSpace
 from partwhole.training import Prompt, Sampling, Training
 from partwhole.training import train as train_network
+from partwhole.training.diffusion.records import DiffusionRecords
+from partwhole_studies.diffusion.image_readers import CLEAN, read_all, readers
 from partwhole_studies.diffusion.training_sets import (
+    SIDES,
     Setting,
     classes,
     concepts,
@@ -36,6 +40,8 @@ PAPER: Config = BASE | {
     "model": "paper", "per_class": 2048, "samples": 32, "checkpoints": 60, "first": 500,
     "steps": 20_000, "classifier": True, "recipe": {"clip": 0.01, "sampling_steps": 50},
 }  # fmt: skip
+# The limit on gradients, of which the learned schedule takes nearly all; see Training.published.
+UNCLIPPED: Config = PAPER | {"recipe": {"clip": None, "sampling_steps": 50}}
 
 
 def checkpoints(first: int, last: int, n: int) -> list[int]:
@@ -78,19 +84,21 @@ def train(config: Config) -> Arrays:
     Returns
     -------
     dict
-        coordinates (T, prompts, n, C). For images also scores (readers, 4, C) and pictures of the
-        last class (T, PICTURES, side, side, 3); with a classifier the coordinates
+        coordinates (T, prompts, n, C). For images also scores (readers, 4, C), pictures of the
+        last class (T, PICTURES, side, side, 3), and of each step the noise left on samples and
+        the scale of an image at time 1, where sampling starts; with a classifier the coordinates
         are its probabilities, and `decoded` those of the decoder.
     """
-    setting = points(config) if config["model"] == "vector" else images(config)
+    of_points = config["model"] == "vector"
+    setting = points(config) if of_points else images(config)
     prompts = prompts_of(config, setting)
     options = {"clip": 1.0} | config["recipe"]
     sampling = Sampling(
         prompts,
-        setting.read,
+        None if isinstance(setting.readers, ConceptSpace) else setting.readers,
         steps=options.pop("sampling_steps"),
         denoise=options.pop("denoise", False),
-        keep=setting.scores is not None,
+        keep=not of_points,
     )
     training = Training.published(
         "diffusion", **options, steps=config["steps"], record=steps_of(config), seed=config["seed"]
@@ -98,17 +106,32 @@ def train(config: Config) -> Arrays:
     data = setting.samples, setting.conditions
     runs = train_network(setting.model, data, training, read=sampling, progress=False)
     assert runs.diffusion is not None
-    coordinates, samples = runs.diffusion.coordinates, runs.diffusion.samples
-    n_concepts = len(concepts(config))
-    readings = np.stack([coordinates[name][0] for name in prompts], axis=1)
-    arrays = {"coordinates": readings[..., -n_concepts:]}
-    if config["classifier"]:
-        arrays["decoded"] = readings[..., :n_concepts]
-    if setting.scores is not None:
-        pictures = samples[list(setting.prompts)[-1]][0, :, :PICTURES]
-        pictures = np.clip(pictures, 0.0, 1.0).astype(np.float32)
-        arrays |= {"scores": setting.scores, "pictures": pictures}
-    return arrays
+    if isinstance(setting.readers, ConceptSpace):
+        return _read(config, setting.readers, runs.diffusion, sampling)
+    coordinates = runs.diffusion.coordinates
+    return {"coordinates": np.stack([coordinates[name][0] for name in prompts], axis=1)}
+
+
+def _read(
+    config: Config, space: ConceptSpace, records: DiffusionRecords, sampling: Sampling
+) -> Arrays:
+    """Return the readings of samples of images, by readers of as much noise as they have."""
+    noise_left, samples = records.noise_left[0], records.samples
+    read, scores = readers(
+        config, space, SIDES[config["model"]],
+        np.full_like(noise_left, CLEAN) if sampling.denoise else noise_left,
+    )  # fmt: skip
+    readings = np.stack([read_all(read, samples[name][0]) for name in sampling.prompts], axis=1)
+    n_concepts = len(space.concepts)
+    pictures = samples[list(classes(n_concepts))[-1]][0, :, :PICTURES]
+    arrays = {
+        "coordinates": readings[..., -n_concepts:],
+        "scores": scores,
+        "pictures": np.clip(pictures, 0.0, 1.0).astype(np.float32),
+        "noise_left": noise_left,
+        "signal_left": records.signal_left[0],
+    }
+    return arrays | ({"decoded": readings[..., :n_concepts]} if config["classifier"] else {})
 
 
 def prompt_names(config: Config) -> list[str]:

@@ -11,11 +11,13 @@ from matplotlib.axes import Axes
 
 from partwhole.measures.concepts import RAW, Smoothing, concept_path
 from partwhole.measures.concepts.path import ConceptPath
+from partwhole.networks.diffusion.schedule import MOST_SIGNAL
 from partwhole.study import Cells, Estimate, geometric_mean, layout
 from partwhole.study.estimates import by_seed
 from partwhole.study.plots import look
 from partwhole_studies.diffusion.concept_models import prompt_names, steps_of
-from partwhole_studies.diffusion.training_sets import UNSURE, classes, concepts, train_classes
+from partwhole_studies.diffusion.image_readers import UNSURE
+from partwhole_studies.diffusion.training_sets import classes, concepts, train_classes
 
 HALF = 0.5
 NEAR = 0.25  # of its corner: what counts as having learned a class
@@ -25,12 +27,16 @@ DIMENSIONS = {
     "decoded": "step prompt sample concept",
     "scores": "reader score concept",
     "pictures": "step picture row column channel",
+    "noise_left": "step",
+    "signal_left": "step",
 }
 LABELS = {
     "coordinates": "position of samples between the two values of a concept",
     "decoded": "the same by the decoder",
     "scores": "how well the readers read new images",
     "pictures": "a sample of the unseen class",
+    "noise_left": "noise left on samples by the schedule",
+    "signal_left": "scale of an image where sampling starts",
     "step": "training steps",
 }
 
@@ -163,10 +169,20 @@ def curves(ax: Axes, paths: xr.DataArray, index: int, label: str, **style: Any) 
 
 
 def unreadable(data: xr.Dataset) -> str:
-    """Return a sentence on the images in which the decoder recognises nothing; empty for points."""
+    """Return sentences on images without a circle, and on where sampling starts; none for points.
+
+    The first is on images in which the decoder recognises nothing.
+    """
     if "decoded" not in data:
         return ""
     prompt = list(classes(data.sizes["concept"]))[-1]
     decoded = data.decoded.sel(prompt=prompt).isel(step=late(data))
     share = float((decoded == UNSURE).all("concept").mean())
-    return f" In {share:.0%} of late images of the unseen class the decoder recognises no circle."
+    text = f" In {share:.0%} of late images of the unseen class the decoder recognises no circle."
+    signal = float(data.signal_left.max()) if "signal_left" in data else 0.0
+    if signal <= MOST_SIGNAL:
+        return text
+    return text + (
+        f" The learned schedule leaves up to {signal:.2f} of an image where sampling starts from "
+        "noise alone."
+    )

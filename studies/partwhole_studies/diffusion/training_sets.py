@@ -13,35 +13,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwhole.measures.concepts.calibration import calibration
-from partwhole.measures.concepts.decoder import decode_shapes
 from partwhole.networks.diffusion import DiffusionModel, diffusion_model
 from partwhole.study import Config
 from partwhole.tasks import ConceptSpace, circles
-from partwhole.training import Training, train_concept_classifier
 
 VALUES = {"colour": ("red", "blue"), "size": ("big", "small"), "background": ("light", "dark")}
 SIDES = {"small16": 16, "small32": 32, "paper": 32}
-POINT, PROMPT, READER = 113, 114_000, 115_000  # separate streams of random numbers
+POINT, PROMPT = 113, 114_000  # separate streams of random numbers
 JITTER = 0.15  # of points, as a share of the separation
-UNSURE = 0.5  # the coordinates of an image on which the decoder abstains
-LEFT = 0.08  # noise that is left on samples at the end of the published schedule
 MASK = -1.0  # stands for a masked concept in a condition
-CLASSIFIER = Training(
-    loss="cross entropy", optimiser="adam", learning_rate=1e-3, batch=64, epochs=6
-)
 
 
 class Setting(NamedTuple):
-    """A model with its training set, the conditions of its prompts, and its reader of samples."""
+    """A model with its training set, the conditions of its prompts, and what reads samples.
+
+    Points have a function that does; images have their space, from which readers are trained.
+    """
 
     model: DiffusionModel
     samples: np.ndarray
     conditions: np.ndarray
     prompts: dict[str, np.ndarray]  # of each class
     over: Callable[[float], np.ndarray]  # for the last class with its colour exaggerated
-    read: Callable[[np.ndarray], np.ndarray]
-    scores: np.ndarray | None  # of the readers, shape (readers, 4, concepts)
+    readers: Callable[[np.ndarray], np.ndarray] | ConceptSpace
 
 
 def concepts(config: Config) -> tuple[str, ...]:
@@ -96,34 +90,8 @@ def images(config: Config) -> Setting:
     def over(amount: float) -> np.ndarray:
         return space.over_prompts(list(names)[-1], [amount]).repeat(n, axis=0).astype(np.float32)
 
-    read, scores = _readers(config, space, side)
     by_class = dict(zip(names, prompts, strict=True))
-    return Setting(model, pictures.images, conditions, by_class, over, read, scores)
-
-
-def _readers(
-    config: Config, space: ConceptSpace, side: int
-) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """Return the decoder and, where there is one, the classifier, with their scores on new images.
-
-    Scores: accuracy, Brier score, calibration error, and the share of abstentions.
-    """
-    ends, seed = space.ends(), config["seed"]
-    noise = 1e-3 if config["recipe"].get("denoise", False) else LEFT
-    readers = [lambda samples: decode_shapes(samples).coordinates(ends, unsure=UNSURE)]
-    if config["classifier"]:
-        labelled = space.sample(config["per_class"], side=side, noise=noise, seed=seed + READER)
-        classifier = train_concept_classifier(
-            labelled.images, labelled.components, training=CLASSIFIER, seed=seed, progress=False
-        )
-        goal = space.classes[-1]
-        readers.append(lambda samples: classifier.coordinates(samples, goal))
-    new = space.sample(100, side=side, noise=noise, seed=seed + 2 * READER)
-    decoded = decode_shapes(new.images).coordinates(ends, unsure=float("nan"))
-    readings = [decoded, *(read(new.images) for read in readers[1:])]
-    marks = [calibration(values.astype(float), new.components) for values in readings]
-    scores = [[m.accuracy, m.brier, m.error, m.abstained] for m in marks]
-    return lambda samples: np.hstack([read(samples) for read in readers]), np.array(scores)
+    return Setting(model, pictures.images, conditions, by_class, over, space)
 
 
 def points(config: Config) -> Setting:
@@ -158,4 +126,4 @@ def points(config: Config) -> Setting:
         return np.clip((samples / sides - JITTER) / (1.0 - 2.0 * JITTER), 0.0, 1.0)
 
     model = diffusion_model("vector", condition=len(sides), size=len(sides), seed=config["seed"])
-    return Setting(model, samples, conditions, prompts, over, read, None)
+    return Setting(model, samples, conditions, prompts, over, read)

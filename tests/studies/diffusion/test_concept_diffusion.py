@@ -67,3 +67,14 @@ def test_models_that_did_not_learn_are_left_out():
     assert numbers["bumps"].n == numbers["lead"].n == 4
     nothing = study.numbers(study.gather(cells(still=range(5))))
     assert nothing["learned"] == nothing["lead"].n == nothing["bumps"].n == 0
+
+
+def test_a_signal_where_sampling_starts_is_said():
+    runs = cells()
+    for _, cell in runs:
+        cell["signal_left"][-1] = 0.26
+    sentence = study.numbers(study.gather(runs))["unreadable"]
+    assert sentence.endswith(
+        "The learned schedule leaves up to 0.26 of an image where sampling starts from noise alone."
+    )
+    assert "noise alone" not in study.numbers(study.gather(cells()))["unreadable"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole_studies.diffusion import concept_models as models
+from partwhole_studies.diffusion import image_readers
 from partwhole_studies.diffusion import training_sets as sets
 
 
@@ -63,8 +64,9 @@ def test_three_concepts_and_words():
     assert setting.samples.shape == (16, 16, 16, 3)
     assert setting.conditions.shape == (16, 3)
     assert [rows.tolist()[0] for rows in setting.prompts.values()][-1] == [2, 4, 6]
+    read, _ = image_readers.readers(config, setting.readers, 16, np.array([1e-3]))
     np.testing.assert_array_equal(
-        setting.read(setting.samples)[:, 2] > 0.5, [False] * 4 + [True] * 4 + [False] * 8
+        read(setting.samples)[:, 2] > 0.5, [False] * 4 + [True] * 4 + [False] * 8
     )
     kept = {name: config[name] for name in ("colour", "background", "seed")}
     points = sets.points(models.POINTS | kept)
@@ -77,24 +79,66 @@ def test_images_are_read_as_their_conditions_say():
         "samples": 8, "per_class": 4, "colour": 0.689, "seed": 0, "classifier": False,
     }  # fmt: skip
     setting = sets.images(config)
-    readings = setting.read(setting.samples)
+    read, scores = image_readers.readers(config, setting.readers, 16, np.array([1e-3]))
+    readings = read(setting.samples)
     blue, small = setting.conditions[:, 2] > 0.5, setting.conditions[:, 3] < 0.45
     # Sizes vary by three quarters of the way to the other within a class.
     np.testing.assert_array_equal(readings[:, 0] > 0.5, blue)
     assert np.mean((readings[:, 1] > 0.5) == small) > 0.8
     step = setting.over(0.25)[0] - setting.prompts[sets.UNSEEN][0]
     np.testing.assert_allclose(step, [-0.1555, -0.1555, 0.1555, 0])
-    assert setting.scores is not None
-    assert setting.scores.shape == (1, 4, 2)
-    assert setting.scores[0, 0].min() > 0.95
+    assert scores.shape == (1, 4, 2)
+    assert scores[0, 0].min() > 0.95
 
 
-def test_a_model_of_images_is_trained_and_prompted():
+def test_readers_see_the_noise_that_is_left_on_samples():
+    """At a few levels over those of all steps, and scored at that of the last one."""
+    config = models.IMAGES | {"per_class": 16, "colour": 0.689, "seed": 0, "classifier": False}
+    space = sets.images(config).readers
+    steady, falling = np.full(5, 0.082), np.geomspace(0.082, 0.0018, 60)
+    np.testing.assert_array_equal(image_readers.noise_levels(steady), [0.082])
+    levels = image_readers.noise_levels(falling)
+    assert (len(levels), levels[0], levels[-1]) == (8, falling[-1], falling[0])
+    np.testing.assert_array_equal(
+        image_readers.noise_levels(np.array([0.1, np.nan, 0.2, np.nan]))[[0, -1]], [0.1, 0.2]
+    )
+    images, components = image_readers.noisy(space, 16, 16, levels, 0)
+    assert (len(images), len(components)) == (4 * 16, 4 * 16)
+    for k, level in enumerate(levels):  # a part for each
+        part = space.sample(2, side=16, noise=float(level), seed=k)
+        np.testing.assert_array_equal(images.reshape(8, -1, 16, 16, 3)[k], part.images)
+    once = space.sample(16, side=16, noise=0.082, seed=0)
+    np.testing.assert_array_equal(image_readers.noisy(space, 16, 16, steady[:1], 0)[0], once.images)
+
+
+def test_samples_that_are_no_numbers_are_not_read():
+    samples = np.zeros((2, 3, 4, 4, 3), np.float16)
+    samples[0, 1, 0, 0, 0] = np.nan
+    means = image_readers.read_all(lambda images: images.mean(axis=(1, 2)), samples)
+    np.testing.assert_array_equal(np.isnan(means).any(axis=-1), [[False, True, False], [False] * 3])
+    samples[:] = np.nan
+    assert np.isnan(image_readers.read_all(lambda x: x.mean(axis=(1, 2)), samples)).all()
+
+
+def test_a_model_of_images_is_trained_and_prompted(monkeypatch):
     config = models.IMAGES | {
         "colour": 0.137, "seed": 0, "per_class": 8, "samples": 2, "checkpoints": 2, "first": 1,
         "steps": 2, "over": [0.1], "directions": [1.0], "recipe": {"sampling_steps": 2, "batch": 4},
     }  # fmt: skip
+    noise, own = [], models.readers
+
+    def watched(config, space, side, noise_left):
+        noise.append(noise_left.tolist())
+        return own(config, space, side, noise_left)
+
+    monkeypatch.setattr(models, "readers", watched)
     arrays = models.train(config)
+    left = (1.0 + np.exp(5.0)) ** -0.5  # at the first endpoint of the published schedule, -5
+    np.testing.assert_allclose(noise.pop(), [left] * 2, rtol=1e-6)
+    np.testing.assert_allclose(arrays["noise_left"], [left] * 2, rtol=1e-6)
+    np.testing.assert_allclose(arrays["signal_left"], [(1.0 + np.exp(10.0)) ** -0.5] * 2, rtol=1e-6)
+    models.train(config | {"recipe": config["recipe"] | {"denoise": True}})
+    assert noise == [[1e-3] * 2]
     assert arrays["coordinates"].shape == arrays["decoded"].shape == (2, 6, 2, 2)
     assert arrays["scores"].shape == (2, 4, 2)
     assert arrays["pictures"].shape == (2, 2, 16, 16, 3)

@@ -26,6 +26,7 @@ from partwhole.networks.diffusion import (
     sample,
     unet,
 )
+from partwhole.networks.diffusion.schedule import ScheduleWarning
 from partwhole.networks.images.layers import Pass
 from partwhole.training import (
     Outcome,
@@ -485,6 +486,40 @@ def test_weights_that_were_kept_go_on_with_the_run(whole, tmp_path):
         longer.at(24)
 
 
+def test_the_schedule_of_the_run_is_recorded(whole):
+    """Its endpoints as training has moved them, of the models from which samples are drawn."""
+    records = whole.diffusion
+    for place, step in enumerate(records.steps.tolist()):
+        schedule = whole.at(step).schedule
+        ends = [float(schedule(jnp.float32(time))) for time in (0.0, 1.0)]
+        np.testing.assert_allclose(records.schedules[0, place], ends, rtol=1e-6)
+    first, last = records.schedules[0].T.astype(float)
+    assert first[-1] != first[0]
+    np.testing.assert_allclose(records.noise_left[0], (1.0 + np.exp(-first)) ** -0.5, rtol=1e-12)
+    np.testing.assert_allclose(records.signal_left[0], (1.0 + np.exp(last)) ** -0.5, rtol=1e-12)
+    schedule = whole.at(24).schedule
+    assert schedule.noise_left == pytest.approx(records.noise_left[0, -1], rel=1e-5)
+    assert schedule.signal_left == pytest.approx(records.signal_left[0, -1], rel=1e-4)
+    assert records.messages == ()
+
+
+def test_a_signal_where_sampling_starts_is_warned_of_once():
+    """Of alpha = 1 / sqrt(1 + e^2.6) = .26, which a learned schedule came to."""
+    model = diffusion_model("vector", condition=2, ends=(-5.0, 2.6), seed=0)
+    words = (
+        "a schedule leaves at most 0.1 of a sample at time 1, where sampling starts from noise "
+        "alone; got 0.26, so that samples are not those that the model learned; train with "
+        "schedule='fixed', or read the samples with this in mind"
+    )
+    with pytest.warns(ScheduleWarning) as caught:
+        runs = train(model, points(), settings(record=[0, 6, 20]), read=sampling())
+    assert [str(warning.message) for warning in caught] == [f"run 0: {words}"]
+    assert runs.diffusion.messages == (f"run 0: {words}",)
+    with pytest.warns(ScheduleWarning) as caught:
+        sample(model, points()[1][:2], steps=2, seed=0)
+    assert [str(warning.message) for warning in caught] == [words]
+
+
 def test_models_that_there_are_not_are_refused(whole):
     cases = [
         (
@@ -867,6 +902,8 @@ def test_published_settings():
             "bits", "adamw", 1e-3
         )  # fmt: skip
         assert (published.weight_decay, published.average) == (0.01, None)
+    unclipped = Training.published("diffusion unclipped")
+    assert replace(unclipped, clip=0.01).__dict__ == code.__dict__
     in_epochs = Training.published("diffusion", epochs=3, optimiser="adam")
     # The decay of AdamW is no part of the objective.
     assert (in_epochs.steps, in_epochs.weight_decay) == (None, 0.0)

@@ -61,7 +61,8 @@ def sample(
         training; 0 ignores the condition.
     denoise : bool, keyword-only, default False
         Whether to return the estimate of x at the end. By default, as published, the result is z
-        at time 0, in which some noise (a standard deviation of .082 before training) is left.
+        at time 0, in which some noise is left, of the standard deviation `schedule.noise_left`:
+        .082 unless training has moved the endpoints.
     seed : int, keyword-only
         Fixes all noise. Sample i gets the same noise for any conditions and any number of
         samples.
@@ -77,6 +78,12 @@ def sample(
     InputError
         For conditions that don't fit the model, and options out of range.
 
+    Warns
+    -----
+    ScheduleWarning
+        Where the schedule leaves over a tenth of a sample at time 1: sampling starts from noise
+        alone, :math:`\mathcal N(0, 1)`.
+
     Examples
     --------
     >>> from partwhole.networks.diffusion import diffusion_model
@@ -90,6 +97,7 @@ def sample(
     require(
         len(embedding) > 0, "samples are of at least one condition", "none", "pass one row, say"
     )
+    model.schedule.warn_of_signal(stacklevel=4)
     without = None if guidance == 1.0 else model.embed(model.nothing).parts
     n = len(embedding)
     size = min(n, max(1, AT_ONCE // int(np.prod(model.shape))))

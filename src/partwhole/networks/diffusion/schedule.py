@@ -6,10 +6,13 @@ With the log of noise over signal :math:`\gamma(t) = \gamma_0 + |w| t`,
     \alpha^2 = \frac{1}{1 + e^\gamma}, \quad \sigma^2 = \frac{1}{1 + e^{-\gamma}} = 1 - \alpha^2
 
 (Kingma, Salimans, Poole & Ho, NeurIPS 2021). The endpoints are learned with the network or fixed.
+Samples are drawn from noise alone at time 1, where :math:`\alpha` is to be small; a loss with
+learned endpoints doesn't see to that.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -23,6 +26,11 @@ from partwhole._door import door
 from partwhole._types import Real
 
 ENDS = (-5.0, 10.0)
+MOST_SIGNAL = 0.1  # of a sample, at time 1
+
+
+class ScheduleWarning(UserWarning):
+    """Sampling that starts from noise alone, at a time at which the schedule leaves a signal."""
 
 
 def signal(gamma: Float[Array, "*n"]) -> Float[Array, "*n"]:
@@ -73,9 +81,33 @@ class LinearSchedule(eqx.Module):
             return jnp.float32(self.ends[1] - self.ends[0])
         return jnp.abs(self.learned.slope)
 
+    @property
+    def noise_left(self) -> float:
+        r"""Return :math:`\sigma(0)`, the deviation of the noise on samples at time 0."""
+        return float(noise(self.first))
+
+    @property
+    def signal_left(self) -> float:
+        r"""Return :math:`\alpha(1)`, the scale of a sample at time 1, where sampling starts."""
+        return float(signal(self.first + self.slope))
+
+    def warn_of_signal(self, *, stacklevel: int = 2) -> None:
+        """Warn where sampling starts from noise alone although over a tenth of a sample is left."""
+        if self.signal_left > MOST_SIGNAL:
+            warnings.warn(signal_in_words(self.signal_left), ScheduleWarning, stacklevel=stacklevel)
+
     def told(self, gamma: Float[Array, "*n"]) -> Float[Array, "*n"]:
         """Return the time that a network gets, 0 and 1 at the endpoints before training."""
         return (gamma - self.ends[0]) / (self.ends[1] - self.ends[0])
+
+
+def signal_in_words(signal_left: float) -> str:
+    """Return the rule for the signal at time 1, what it is, and the remedy."""
+    return (
+        f"a schedule leaves at most {MOST_SIGNAL:g} of a sample at time 1, where sampling starts "
+        f"from noise alone; got {signal_left:.2f}, so that samples are not those that the model "
+        "learned; train with schedule='fixed', or read the samples with this in mind"
+    )
 
 
 class _Endpoints(NamedTuple):

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import expit
 
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Index
 from partwhole.networks.diffusion import DiffusionModel
+from partwhole.networks.diffusion.schedule import MOST_SIGNAL, signal_in_words
 from partwhole.training.diffusion.layout import KeptWeights
 from partwhole.training.diffusion.sampling import (
     Readings,
@@ -34,6 +36,7 @@ class DiffusionTrace(NamedTuple):
     averaged: DiffusionModel
     readings: Readings
     weights: KeptWeights | None
+    schedules: Float[np.ndarray, "T 2"]
     bits: Float[np.ndarray, "L 3"]
     bits_steps: Int[np.ndarray, " L"]
 
@@ -63,6 +66,9 @@ class DiffusionRecords:
     weights : tuple of KeptWeights, or None
         Those from which samples are drawn, at the recorded steps, one for each run; None unless
         `Training.keep_weights`.
+    schedules : float array, shape (runs, T, 2)
+        Logs of noise over signal at times 0 and 1 of the models from which samples are drawn, which
+        a learned schedule moves; NaN once a run has diverged.
     """
 
     averaged: tuple[DiffusionModel, ...]
@@ -73,6 +79,7 @@ class DiffusionRecords:
     bits_steps: Int[np.ndarray, " L"]
     seeds: tuple[int, ...]
     weights: tuple[KeptWeights, ...] | None
+    schedules: Float[np.ndarray, "runs T 2"]
 
     @classmethod
     def of(
@@ -91,6 +98,36 @@ class DiffusionRecords:
             bits_steps=first.bits_steps[:length],
             seeds=seeds,
             weights=tuple(kept) if kept else None,
+            schedules=np.stack([trace.schedules for trace in traces]),
+        )
+
+    @property
+    def noise_left(self) -> Float[np.ndarray, "runs T"]:
+        r"""Return the deviation of the noise on samples, :math:`(1 + e^{-\gamma(0)})^{-1/2}`.
+
+        Of those drawn without `Sampling.denoise`; what reads them is to be calibrated on as much.
+        """
+        return expit(self.schedules[..., 0].astype(float)) ** 0.5
+
+    @property
+    def signal_left(self) -> Float[np.ndarray, "runs T"]:
+        r"""Return the scale of a sample at time 1, :math:`(1 + e^{\gamma(1)})^{-1/2}`.
+
+        Sampling starts from noise alone there, so that over .1 samples are not those of the model.
+        """
+        return expit(-self.schedules[..., 1].astype(float)) ** 0.5
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Return a sentence on each run whose schedule leaves over a tenth of a sample at time 1.
+
+        `train` warns of the first one (`ScheduleWarning`).
+        """
+        largest = np.nan_to_num(self.signal_left).max(axis=1)
+        return tuple(
+            f"run {run}: {signal_in_words(float(signal))}"
+            for run, signal in enumerate(largest)
+            if signal > MOST_SIGNAL
         )
 
     @door
@@ -143,6 +180,7 @@ class DiffusionRecords:
         return replace(
             self,
             steps=self.steps[places],
+            schedules=self.schedules[:, places],
             weights=None if self.weights is None else tuple(
                 kept._replace(rows=kept.rows[places]) for kept in self.weights
             ),

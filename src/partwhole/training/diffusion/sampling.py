@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Count
 from partwhole.networks.diffusion import ConditionEmbedding, DiffusionModel, sample
+from partwhole.networks.diffusion.schedule import ScheduleWarning
 from partwhole.tasks.shapes.pictures import image_grid, save_picture
 from partwhole.training.diffusion.prompt import Prompt
 
@@ -104,10 +106,12 @@ def draw_samples(
         embedded = [prompt.embed(model).parts for prompt in same_guidance.values()]
         conditions = ConditionEmbedding(tuple(map(jnp.concatenate, zip(*embedded, strict=True))))
         drawn = np.random.SeedSequence([seed, SAMPLING, turn, number])
-        samples = sample(
-            model, conditions, steps=sampling.steps, guidance=guidance, denoise=sampling.denoise,
-            seed=int(drawn.generate_state(1)[0]), progress=False,
-        )  # fmt: skip
+        with warnings.catch_warnings():  # of the schedule: it is recorded, and warned of once
+            warnings.simplefilter("ignore", ScheduleWarning)
+            samples = sample(
+                model, conditions, steps=sampling.steps, guidance=guidance,
+                denoise=sampling.denoise, seed=int(drawn.generate_state(1)[0]), progress=False,
+            )  # fmt: skip
         ends = np.cumsum([len(prompt) for prompt in same_guidance.values()])
         samples_of |= dict(zip(same_guidance, np.split(samples, ends[:-1]), strict=True))
     return {name: samples_of[name] for name in prompts}

@@ -75,6 +75,7 @@ class Records(NamedTuple):
 
     readings: Readings
     weights: Float[np.ndarray, "T w"] | None
+    schedules: Float[np.ndarray, "T 2"]
     losses: Float[np.ndarray, " T"]
     bits: Float[np.ndarray, "L 3"]
 
@@ -85,6 +86,7 @@ class Records(NamedTuple):
         return cls(
             Readings.blank(problem.sampling, n, problem.shape),
             None if width is None else np.full((n, width), np.nan, np.float32),
+            np.full((n, 2), np.nan, np.float32),
             np.full(n, np.nan, np.float32),
             np.full((-(-stops[-1] // COUNTED), 3), np.nan, np.float32),
         )
@@ -240,7 +242,7 @@ class Loop:
         return float(self.records.bits[counted - 1].sum()) if counted else np.nan
 
     def _record(self, place: int) -> None:
-        """Record the loss at a step, and weights and samples unless training has diverged."""
+        """Record the loss at a step; weights, schedule and samples unless training has diverged."""
         turn = int(np.searchsorted(self.stops, place))
         self.records.losses[turn] = self._mean_loss(place)
         if self.diverged:
@@ -248,9 +250,12 @@ class Loop:
         if self.records.weights is not None:
             average = self.state.average
             self.records.weights[turn] = self.state.row if average is None else average
+        model = self.averaged
+        first, slope = float(model.schedule.first), float(model.schedule.slope)
+        self.records.schedules[turn] = first, first + slope
         if self.sampling is None:
             return
-        samples_of = draw_samples(self.sampling, self.averaged, self.seed, turn)
+        samples_of = draw_samples(self.sampling, model, self.seed, turn)
         self.records.readings.record(turn, self.sampling, samples_of)
         if self.pictures is not None:
             save_samples(samples_of, self.pictures, place)
@@ -330,7 +335,12 @@ def engine(problem: DiffusionProblem) -> Callable[[int, float, Any], Trace]:
             step=int(loop.state.step),
             diverged=loop.diverged,
             of_diffusion=DiffusionTrace(
-                loop.averaged, records.readings, kept, records.bits, loop.bits_steps
+                averaged=loop.averaged,
+                readings=records.readings,
+                weights=kept,
+                schedules=records.schedules,
+                bits=records.bits,
+                bits_steps=loop.bits_steps,
             ),
         )
 
