@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import types
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
@@ -15,10 +17,12 @@ import partwhole_studies
 from partwhole import __version__
 from partwhole import study as frame
 from partwhole._checks import InputError
+from partwhole._workers import WorkerLostError
 from partwhole.study import declaration, registry
 from partwhole.study import execution as running
 from partwhole.study import figure as figures
 from partwhole.study.registry import declarations
+from partwhole.tasks.images._files import VARIABLE
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +157,44 @@ def test_the_registered_studies_are_whole():
         assert running.configurations(registry.find(name), "quick")
     assert all(its.question.endswith("?") for its in declarations().values())
     assert len(set(partwhole_studies.STUDIES)) == len(partwhole_studies.STUDIES)
+
+
+def test_an_executor_whose_processes_end_is_said_in_a_sentence(tmp_path):
+    """Of the standard library, which then raises its own error for every cell that waits."""
+
+    class Broken(ThreadPoolExecutor):
+        def submit(self, work, *given, **named):
+            future = super().submit(work, *given, **named)
+            future.result()
+            if len(list(tmp_path.rglob("*.npz"))) >= 3:
+                future = Future()
+                future.set_exception(BrokenProcessPool("terminated abruptly"))
+            return future
+
+    with Broken(1) as executor, pytest.raises(WorkerLostError) as caught:
+        frame.run(tiny_study, executor=executor, store=tmp_path, progress=False)
+    sentence = str(caught.value)
+    rule = "processes of an executor last until the cells are computed; got BrokenProcessPool while"
+    assert sentence.startswith(rule)
+    assert sentence.endswith(
+        "run it again with fewer workers, as cells that are whole are kept, or by "
+        "spawned(workers), which replaces a process that ends"
+    )
+    assert frame.run(tiny_study, store=tmp_path, progress=False).read >= 3
+
+
+def test_a_folder_of_data_that_is_named_later_reaches_processes(tmp_path, monkeypatch):
+    """Named after they were started, and relative to the folder of this process."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    (tmp_path / "data").mkdir()
+    with running.spawned(1) as processes:
+        assert processes.submit(os.getenv, VARIABLE).result() is None
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv(VARIABLE, "data")
+        frame.run(tiny_study, executor=processes, store=tmp_path / "store", progress=False)
+        named = processes.submit(os.getenv, VARIABLE).result()
+        assert named == str(tmp_path / "data")
+        # One that is not there leaves what the process has: it may run on another machine.
+        monkeypatch.setenv(VARIABLE, "nowhere")
+        frame.run(tiny_study, executor=processes, store=tmp_path / "again", progress=False)
+        assert processes.submit(os.getenv, VARIABLE).result() == named

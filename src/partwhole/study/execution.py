@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from partwhole.study.compiled import keep_compiled
 from partwhole.study.declaration import Declaration, Findings, declared
 from partwhole.study.registry import find, load, place_of, short_name
 from partwhole.study.source import NO_SOURCE, Source, fingerprint, source_of
+from partwhole.tasks.images._files import data_folder, use_data_folder
 
 Config = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -188,7 +189,7 @@ def submit(
     if executor is None:
         work = partial(_obtained, module, source=source, root=root)
     else:
-        work = partial(_work, place_of(module), source=source, root=root)
+        work = partial(_work, place_of(module), source=source, root=root, data=data_folder())
     futures = None if executor is None else [executor.submit(work, config) for config in configs]
     return SubmittedStudy(module, preset, configs, work, futures, time.perf_counter())
 
@@ -245,6 +246,13 @@ class SubmittedStudy(NamedTuple):
     def _result(self, future: Future[store.Cell], config: Config) -> None:
         try:
             future.result()
+        except BrokenExecutor as error:  # one of the user's own, which has ended as a whole
+            raise WorkerLostError(
+                f"processes of an executor last until the cells are computed; got "
+                f"{type(error).__name__} while {store.canonical(config)} waited; run it again with "
+                "fewer workers, as cells that are whole are kept, or by spawned(workers), which "
+                "replaces a process that ends"
+            ) from error
         except WorkerLostError as error:
             raise WorkerLostError(
                 f"a cell does not end its process; got {store.canonical(config)}, for which "
@@ -275,8 +283,11 @@ def _root(root: Path | None) -> Path:
     return (store.default_root() if root is None else root).absolute()
 
 
-def _work(place: str, config: Config, *, source: Source, root: Path) -> store.Cell:
+def _work(
+    place: str, config: Config, *, source: Source, root: Path, data: Path | None
+) -> store.Cell:
     """Compute or read a cell; a top-level function of plain data, for any kind of executor."""
+    use_data_folder(data)
     return _obtained(load(place), config, source=source, root=root)
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
+from partwhole.measures.concepts import decode_shapes
 from partwhole.tasks import ConceptSpace, circles
 from partwhole.tasks.shapes.concept import Concept, Law
 from partwhole.tasks.shapes.published import CONCEPT_SIGNALS, CONCEPT_SIGNALS_SHOWN
@@ -196,3 +197,26 @@ def test_errors(make, sentence):
 def test_a_field_that_is_none_is_refused():
     with pytest.raises(InputError, match='field is "kind", "x", "y", "colour", "size" or "backgr'):
         Concept("a", ("b", "c"), (Law.about(0), Law.about(1)), "hue")
+
+
+def test_ends_are_those_of_every_concept():
+    """In their order, so that a decoder has a column for each, places too; and it refuses kinds."""
+    concepts = (
+        Concept.around("across", {"left": -0.4, "right": 0.4}, field="y"),
+        Concept.around("size", {"small": 0.25, "big": 0.5}),
+        Concept.around("down", {"up": -0.3, "middle": 0.0, "low": 0.3}, field="x"),
+    )
+    space = ConceptSpace(concepts)
+    ends = {name: [float(end) for end in pair] for name, pair in space.ends().items()}
+    assert ends == {"y": [-0.4, 0.4], "size": [0.25, 0.5], "x": [-0.3, 0.3]}
+    shown = space.sample(1, side=24, jitter=False, seed=0)
+    coordinates = decode_shapes(shown.images).coordinates(space.ends())
+    np.testing.assert_allclose(coordinates, space.classes / [1.0, 1.0, 2.0], atol=0.05)
+    kinds = ConceptSpace((SHAPE, concepts[1])).ends()
+    assert [int(end) for end in kinds["kind"]] == [0, 1]
+    with pytest.raises(InputError) as caught:
+        decode_shapes(shown.images).coordinates(kinds)
+    assert str(caught.value) == (
+        "concepts are among colour, size, background, position, x, y; got ['kind']; read kinds by "
+        "a classifier of concepts"
+    )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from gaussian_models import best
 
+from partwhole._checks import InputError
 from partwhole.flows.gaussian_diffusion import gaussian_diffusion_loss
 from partwhole.networks.diffusion import diffusion_model
 from partwhole.networks.images.layers import Pass
 from partwhole.training import bits_per_dimension
-from partwhole.training.diffusion.bits import LEAST, terms
+from partwhole.training.diffusion.bits import LEAST, BitsOutcome, terms
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3])
@@ -67,3 +70,27 @@ def test_times_are_spread_evenly_over_a_batch():
     times = np.sort(np.asarray(seen[0]))
     np.testing.assert_allclose(np.diff(times), 1.0 / 8.0, atol=1e-6)
     assert 0.0 <= times[0] < 1.0 / 8.0
+
+
+def test_a_bound_above_what_samples_are_stored_in_says_nothing():
+    """With the published endpoint, whatever the model; with one as low as the noise, something."""
+    x = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+    c = np.zeros((200, 5), np.float32)
+    loose = bits_per_dimension(best(1.0, 5), x, c, seed=0)
+    assert loose.reconstruction > 4_800.0
+    assert loose.outcome is BitsOutcome.LOOSE
+    assert "above the 32 bits in which each number of a sample is stored" in loose.describe()
+    assert "compare diffusion terms, or train with schedule='learned'" in loose.describe()
+    assert replace(loose, reconstruction=-5.0).outcome is BitsOutcome.INFORMATIVE
+    assert replace(loose, diffusion=np.nan).outcome is BitsOutcome.NOT_A_NUMBER
+    assert replace(loose, latent=np.inf).outcome is BitsOutcome.NOT_A_NUMBER
+
+
+def test_levels_of_8_bits_are_refused():
+    model = diffusion_model("small16", condition=2, seed=0)
+    with pytest.raises(InputError) as caught:
+        bits_per_dimension(model, np.full((1, 16, 16, 3), 255.0), np.zeros((1, 2)), seed=0)
+    assert str(caught.value) == (
+        "samples that are images have pixels from 0 to 1, or standardised ones up to 10 in size; "
+        "got 0 to 255; divide levels of 0..255 by 255"
+    )

@@ -819,6 +819,12 @@ OPTION = "is an option of diffusion models, by the loss 'bits'; got it for the l
             lambda: {"training": settings(record=[25])},
             "steps to record are whole numbers that increase, from 0 to 24; got",
         ),
+        (
+            lambda: {"training": settings(optimiser="sgd", clip=None)},
+            "a learned schedule is trained by an optimiser that rescales slopes, or with clip; got "
+            "'sgd' for one whose first endpoint has a slope of 4860; take optimiser='adamw', "
+            "clip=1.0, or a model with schedule='fixed'",
+        ),
         (lambda: {"training": settings(threshold=1.0)}, LAST + "a threshold; leave it out"),
         (lambda: {"training": settings(flip=True)}, LAST + "crop or flip"),
         (lambda: {"training": settings(precision="float64")}, LAST + "double precision"),

@@ -733,3 +733,21 @@ def test_published_settings():
 def test_settings_that_do_not_exist(change, sentence):
     with pytest.raises(InputError, match=sentence):
         settings(epochs=1, **change)
+
+
+@pytest.mark.parametrize("place", ["images", "images of test", "images to read"])
+def test_levels_of_8_bits_are_refused(place):
+    """As training data, as a test and as probes; standardised pixels are none."""
+    network = image_network("convnet-small", (8, 8, 1), outputs=1, seed=0)
+    x, y = np.zeros((3, 8, 8, 1)), np.zeros((3, 1))
+    x[0, 0, 0], levels = -9.0, np.zeros_like(x)
+    levels[1, 0, 0] = 255.0
+    names = ("images", "images of test", "images to read")
+    images, test, read = (levels if name == place else x for name in names)
+    checked_image_problem(network, (x, y), settings(epochs=1), x, (x, y), None)
+    with pytest.raises(InputError) as caught:
+        train(network, (images, y), settings(epochs=1), read=read, test=(test, y))
+    assert str(caught.value) == (
+        f"{place} have pixels from 0 to 1, or standardised ones up to 10 in size; got 0 to 255; "
+        "divide levels of 0..255 by 255"
+    )

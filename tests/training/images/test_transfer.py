@@ -460,3 +460,11 @@ def test_errors_say_rule_got_remedy(change, sentence):
     with pytest.raises(InputError) as caught:
         train_transfer(**(arguments | change))
     assert str(caught.value) == sentence
+
+
+def test_levels_of_8_bits_are_refused():
+    levels = replace(SPLIT_BATCHED, images=255.0 * SPLIT_BATCHED.images)
+    with pytest.raises(InputError) as caught:
+        train_transfer(NETWORK, levels, BATCHED, mode="multitask")
+    assert str(caught.value).startswith("images have pixels from 0 to 1, or standardised ones up")
+    assert str(caught.value).endswith("; divide levels of 0..255 by 255")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CHUNK = 2**15  # pixels at once: 32 images of 32 x 32, in about 70 MB
-FIELDS = ("colour", "size", "background", "position")
+FIELDS = ("colour", "size", "background", "position", "x", "y")
 LEAST_SIDE = 8
 # Measured on white noise: the mean square of N values less that read off their second
 # differences' median has a deviation of 3.5 / sqrt(N) of itself at side 32, and 4.4 at side 8.
@@ -89,8 +89,8 @@ class Decoded:
         ----------
         values : mapping of a field to two means
             ``{"colour": (red, blue), "size": (0.65, 0.25)}``: what the coordinate 0 and the
-            coordinate 1 stand for, with fields colour, size, background and position; of a
-            `tasks.ConceptSpace` its `ends()`.
+            coordinate 1 stand for, with fields colour, size, background, position, and its parts x
+            (down) and y (to the right); of a `tasks.ConceptSpace` its `ends()`.
         law, spread : keyword-only, defaults "linear" and 0.15
             As in `between`.
         unsure : float, keyword-only, default 0.5
@@ -124,13 +124,19 @@ class Decoded:
         require(len(values) > 0, "values name one concept or more", "none", 'pass {"size": (1, 0)}')
         unknown = [name for name in values if name not in FIELDS]
         require(
-            not unknown, f"concepts are among {', '.join(FIELDS)}", unknown, "rename or leave out"
+            not unknown,
+            f"concepts are among {', '.join(FIELDS)}",
+            unknown,
+            "read kinds by a classifier of concepts"
+            if "kind" in unknown
+            else "rename or leave out",
         )
         require(np.isnan(unsure) or 0 <= unsure <= 1, "unsure is NaN or in 0..1", unsure, "use 0.5")
         columns = []
         for name, (first, second) in values.items():
-            estimates = getattr(self, name)
-            estimates = estimates[..., None] if name == "size" else estimates
+            axis = {"x": 0, "y": 1}.get(name)
+            estimates = getattr(self, name) if axis is None else self.position[..., axis]
+            estimates = estimates[..., None] if estimates.ndim == self.size.ndim else estimates
             columns.append(between(estimates, first, second, law=law, spread=spread))
         return np.where(self.is_shape[..., None], np.stack(columns, axis=-1), float(unsure))
 

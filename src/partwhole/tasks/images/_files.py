@@ -14,6 +14,21 @@ VARIABLE = "PARTWHOLE_DATA"
 MOST = 2**28
 
 
+def data_folder() -> Path | None:
+    """Return the folder that the environment names now, absolute; None if it names none."""
+    folder = os.environ.get(VARIABLE)
+    return Path(folder).absolute() if folder else None
+
+
+def use_data_folder(folder: Path | None) -> None:
+    """Let the environment of this process name a folder, where it is there or none is named.
+
+    A process that was started before the folder was named, or elsewhere, then finds it.
+    """
+    if folder is not None and (folder.is_dir() or not os.environ.get(VARIABLE)):
+        os.environ[VARIABLE] = str(folder)
+
+
 def find_files(
     rule: str, folder: Path | str | None, layouts: Sequence[tuple[str, Sequence[str]]]
 ) -> list[Path]:

@@ -264,8 +264,8 @@ class ConceptSpace(Altered, Sampled):
         Returns
         -------
         dict of fields to two arrays
-            Colours and backgrounds of shape (3,), sizes of shape (); in the order of the concepts.
-            Other concepts are left out.
+            Colours and backgrounds of shape (3,), sizes, x and y of shape (), kinds as their
+            number; one for each concept, in their order. A decoder of pixels reads all but kinds.
 
         Examples
         --------
@@ -278,9 +278,11 @@ class ConceptSpace(Altered, Sampled):
         """
         mean, ends = self.mean_attributes(), {}
         for place, concept in enumerate(self.concepts):
-            if concept.field in ("colour", "size", "background"):
-                values, means = getattr(mean, concept.field), self.classes[:, place]
-                ends[concept.field] = values[means.argmin()], values[means.argmax()]
+            axis = {"x": 0, "y": 1}.get(concept.field)
+            values = getattr(mean, concept.field) if axis is None else mean.position[:, axis]
+            indices = self.classes[:, place]
+            first, last = values[indices.argmin()], values[indices.argmax()]
+            ends[concept.field] = np.asarray(first), np.asarray(last)
         return ends
 
     @door

@@ -16,7 +16,7 @@ from partwhole._arrays import as_read
 from partwhole._checks import require
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.training.checkpoints import checked_checkpoint
-from partwhole.training.diffusion.bits import checked_samples
+from partwhole.training.diffusion.bits import DATA_NOISE, checked_samples
 from partwhole.training.diffusion.sampling import Sampling, require_fit
 from partwhole.training.problem import Problem, require_finite_weights
 from partwhole.training.training import FLOW, Training
@@ -108,6 +108,7 @@ def checked_diffusion_problem(
         f"{len(kinds)} kinds of them",
         "train them in several calls",
     )
+    _require_trainable_schedule(several, training)
     file = checked_checkpoint(checkpoint, training.restarts, len(several))
     require_finite_weights(several)
     samples, conditions = data
@@ -134,6 +135,18 @@ def checked_diffusion_problem(
         several, len(several), several[0].shape,
         (), False, None, None, None, training, samples, conditions, sampling, file,
     )  # fmt: skip
+
+
+def _require_trainable_schedule(models: Sequence[DiffusionModel], training: Training) -> None:
+    """Refuse plain descent on learned endpoints, whose slopes are far above those of weights."""
+    slope = np.exp([model.schedule.ends[0] for model in models]) / (2.0 * DATA_NOISE**2 * np.log(2))
+    learned = [model.schedule.learned is not None for model in models]
+    require(
+        training.optimiser != "sgd" or training.clip is not None or not any(learned),
+        "a learned schedule is trained by an optimiser that rescales slopes, or with clip",
+        f"'sgd' for one whose first endpoint has a slope of {slope[learned].max(initial=0.0):.0f}",
+        "take optimiser='adamw', clip=1.0, or a model with schedule='fixed'",
+    )
 
 
 def _require_options(training: Training) -> None:

@@ -16,6 +16,8 @@ from partwhole.training.images.assembly import Images, pictures_of
 from partwhole.training.losses import LABELS, LOSSES, Loss
 from partwhole.training.problem import SINGLE_LIMIT
 
+LARGEST_PIXEL = 10.0  # standard deviations; 8-bit levels go to 255
+
 
 @partial(jax.jit, static_argnames=("loss",))
 def _loss(outputs: Float[Array, "n k"], targets: Array, *, loss: Loss) -> Float[Array, ""]:
@@ -58,7 +60,19 @@ def require_images(images: Images, network: ImageNetwork, name: str) -> None:
         f"{shape}",
         "draw a network for their shape",
     )
-    require_finite(pictures_of(images), name)
+    require_pixels(pictures_of(images), name)
+
+
+def require_pixels(pictures: np.ndarray, name: str) -> None:
+    """Require finite pixels of order 1: from 0 to 1, or standardised; not 8-bit levels."""
+    require_finite(pictures, name)
+    low, high = float(pictures.min(initial=0.0)), float(pictures.max(initial=0.0))
+    require(
+        max(-low, high) <= LARGEST_PIXEL,
+        f"{name} have pixels from 0 to 1, or standardised ones up to {LARGEST_PIXEL:g} in size",
+        f"{low:g} to {high:g}",
+        "divide levels of 0..255 by 255",
+    )
 
 
 def require_finite(numbers: np.ndarray, name: str) -> None:

@@ -23,7 +23,7 @@ from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.class_split import ClassSplit, Part
 from partwhole.training.checkpoints import checked_checkpoint
 from partwhole.training.images.assembly import Layout, Samples
-from partwhole.training.images.goals import require_finite
+from partwhole.training.images.goals import require_pixels
 from partwhole.training.images.problem import ImageProblem, ScoredSet, require_options
 from partwhole.training.images.step import Kind
 from partwhole.training.images.two_tasks import Half, TwoTasks
@@ -209,8 +209,8 @@ def _require_fit(network: ImageNetwork, split: ClassSplit, training: Training) -
         f"{outputs}",
         "draw one with outputs=split.n_outputs",
     )
-    require_finite(split.images, "images")
-    require_finite(split.test_images, "test images")
+    require_pixels(split.images, "images")
+    require_pixels(split.test_images, "test images")
 
 
 def _rescaled(network: ImageNetwork, c: Real) -> ImageNetwork:
