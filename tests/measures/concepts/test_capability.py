@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from partwhole._checks import InputError
 from partwhole.measures.concepts import capability, concept_path, emergence
+from partwhole.measures.concepts._readings import PathOutcome
 
 STEPS = np.arange(30.0) * 100
 
@@ -167,3 +168,66 @@ def test_refusals_say_rule_got_and_remedy():
     for refused, sentence in cases:
         with pytest.raises(InputError, match=sentence):
             refused()
+
+
+def elicited(share=0.0, prompts=(0, 1), checkpoints=slice(None), seed=5):
+    """Return images of two prompts, the second of which works earlier, some abstained on."""
+    steps = np.arange(20.0) * 100
+    level = np.stack([1 / (1 + np.exp((at - steps) / 100)) for at in (1200, 500)], axis=1)
+    rng = np.random.default_rng(seed)
+    images = (rng.uniform(size=(20, 2, 60, 2)) < level[..., None, None]).astype(float)
+    is_missing = np.zeros((20, 2, 60), dtype=bool)
+    for prompt in prompts:
+        is_missing[checkpoints, prompt] = (rng.uniform(size=(20, 60)) < share)[checkpoints]
+    return steps, np.where(is_missing[..., None], np.nan, images)
+
+
+def test_images_that_are_abstained_on_have_no_share_in_accuracies():
+    steps, images = elicited(0.25)
+    result = capability(steps, images, seed=0)
+    assert result.outcome is PathOutcome.FOLLOWED
+    expected = np.prod(np.nanmean(images, axis=2), axis=-1)
+    np.testing.assert_allclose(result.by_prompt[0], expected, atol=1e-12)
+    np.testing.assert_allclose(result.abstained[0], np.isnan(images[..., 0]).mean(axis=2))
+    assert result.emergence.step < result.naive_emergence.step < np.inf
+    share = f"Abstained on {result.abstained.mean():.0%} of the images of 20 checkpoints"
+    assert f"{share}: followed at every checkpoint." in result.describe()
+
+
+def test_a_prompt_that_is_mostly_abstained_on_is_never_the_best():
+    """It has the larger mean of what is left of it."""
+    steps, images = elicited(0.8, prompts=[1])
+    result = capability(steps, images, seed=0)
+    assert result.outcome is PathOutcome.FOLLOWED
+    assert (result.best_prompts == 0).all()
+    np.testing.assert_allclose(result.gap, 0.0)
+    assert np.isnan(result.by_prompt[..., 1]).all()
+    np.testing.assert_array_equal(result.published, result.by_prompt[0, :, 0])
+
+
+def test_checkpoints_without_the_naive_prompt_are_left_out():
+    steps, images = elicited(0.9, prompts=[0], checkpoints=slice(0, 5))
+    result = capability(steps, images, seed=0)
+    assert result.outcome is PathOutcome.FOLLOWED_IN_PART
+    later = capability(steps[5:], images[5:], seed=0)
+    assert result.steps.tolist() == steps[5:].tolist()
+    assert result.recorded_steps.tolist() == steps.tolist()
+    np.testing.assert_array_equal(result.gap, later.gap)
+    np.testing.assert_array_equal(result.low, later.low)
+    assert result.emergence.step == later.emergence.step
+
+
+@pytest.mark.parametrize("share", [0.72, 0.94, 1.0])
+def test_a_capability_that_cannot_be_followed_has_no_numbers(share):
+    steps, images = elicited(share)
+    result = capability(steps, np.stack([images, images]), prompts=("naive", "over"), seed=0)
+    assert result.outcome is PathOutcome.NOT_FOLLOWED
+    for curve in ("best", "naive", "gap", "low", "high", "published"):
+        assert np.isnan(getattr(result, curve)).all()
+    assert not result.hidden.any()
+    numbers = [result.emergence.step, result.naive_emergence.median, result.emergence_gap.steps]
+    assert np.isnan(numbers).all()
+    assert result.describe().splitlines()[0] == "2 prompts, the naive one is 'naive'."
+    assert result.describe().endswith("record later checkpoints.")
+    assert "gap" not in result.describe()
+    assert set(result.to_frame().best_prompt) == {"naive"}

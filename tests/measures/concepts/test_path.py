@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from partwhole._checks import InputError
 from partwhole.measures import swing
 from partwhole.measures.concepts import PUBLISHED, RAW, Smoothing, concept_path
+from partwhole.measures.concepts._readings import PathOutcome
 from partwhole.measures.concepts.turning import initial_heading, turning_point
 
 READINGS = hnp.arrays(
@@ -252,7 +253,7 @@ def test_refusals_say_rule_got_and_remedy():
     path, bare = concept_path(steps, x), unwrap(concept_path)
     cases = [
         (lambda: concept_path(steps, 3 * x), r"coordinates are in 0..1; got 1.5..1.5; pass proba"),
-        (lambda: concept_path(steps, x * np.nan), "got 8 that are NaN, the first at"),
+        (lambda: concept_path(steps, x * np.inf), "in 0..1; got inf..inf; pass"),
         (lambda: concept_path(steps[:0], x[:0]), r"is not empty; got shape \(0,\); pass at"),
         (lambda: concept_path(steps, x[:, 0]), "with images between them .*; got 1 axes; reshape"),
         (lambda: concept_path(steps[:3], x), r"one step for each of the T .*got 3 steps for"),
@@ -281,3 +282,83 @@ def test_refusals_say_rule_got_and_remedy():
     for refused, sentence in cases:
         with pytest.raises(InputError, match=sentence):
             refused()
+
+
+def sparse(readings, share, seed):
+    """Return readings without a share of the images, both coordinates of each."""
+    is_missing = np.random.default_rng(seed).uniform(size=readings.shape[:-1]) < share
+    return np.where(is_missing[..., None], np.nan, readings)
+
+
+STEPS = np.arange(20.0) * 100
+BLUE = 0.5 + 0.4 * np.cos(2 * np.pi * STEPS / 1900)
+LEVEL = np.stack([BLUE, 1 / (1 + np.exp(3 - STEPS / 100))], axis=1)
+
+
+def test_images_that_are_abstained_on_are_no_readings():
+    """Not of one half, which was followed as data: means are those of the other images."""
+    whole = binary(LEVEL, 200, 0)
+    readings = sparse(whole, 0.3, 1)
+    path = concept_path(STEPS, readings, smoothing=RAW)
+    assert path.outcome is PathOutcome.FOLLOWED
+    np.testing.assert_allclose(path.mean, np.nanmean(readings, axis=1), atol=1e-12)
+    is_missing = np.isnan(readings[..., 0])
+    np.testing.assert_allclose(path.abstained, [is_missing.mean(axis=1)])
+    each = [np.mean((readings[t, ~is_missing[t]] - 1.0) ** 2) for t in range(len(STEPS))]
+    np.testing.assert_allclose(path.image_error, each, atol=1e-12)
+    # As many images that are there, alone.
+    kept = np.stack([whole[t, ~is_missing[t]][:120] for t in range(len(STEPS))])
+    bump, alone = path.bump(), concept_path(STEPS, kept, smoothing=RAW).bump()
+    assert bump.clear
+    assert alone.clear
+    assert bump.noise == pytest.approx(alone.noise, rel=0.35)
+    share = f"Abstained on {is_missing.mean():.0%} of the images of 20 checkpoints"
+    assert f"{share}, of which 20 are read: followed at every checkpoint." in path.describe()
+
+
+def test_half_an_image_is_none():
+    readings = binary(LEVEL, 50, 0)
+    either, both = readings.copy(), readings.copy()
+    either[:, :10, 0] = np.nan
+    both[:, :10] = np.nan
+    one, other = (concept_path(STEPS, part) for part in (either, both))
+    np.testing.assert_array_equal(one.mean, other.mean)
+
+
+def test_checkpoints_that_are_mostly_abstained_on_are_left_out():
+    """Of noise, say, before a model has learned shapes; as if they had not been recorded."""
+    readings = np.stack([binary(LEVEL, 50, seed) for seed in (0, 1)])
+    readings[1, :6] = sparse(readings[1, :6], 0.9, 1)
+    path, later = concept_path(STEPS, readings), concept_path(STEPS[6:], readings[:, 6:])
+    assert path.outcome is PathOutcome.FOLLOWED_IN_PART
+    assert path.steps.tolist() == STEPS[6:].tolist()
+    assert path.recorded_steps.tolist() == STEPS.tolist()
+    np.testing.assert_array_equal(path.mean, later.mean)
+    assert path.bump().amplitude == later.bump().amplitude
+    assert path.abstained.shape == (2, 20)
+    assert "of which 14 are read: followed at the checkpoints at which at most" in path.describe()
+    # Exactly half of them are still read.
+    half = readings[0].copy()
+    half[0, :25] = np.nan
+    assert concept_path(STEPS, half).outcome is PathOutcome.FOLLOWED
+    half[0, 25] = np.nan
+    assert concept_path(STEPS, half).outcome is PathOutcome.FOLLOWED_IN_PART
+
+
+@pytest.mark.parametrize("share", [0.72, 0.94, 1.0])
+def test_a_path_that_cannot_be_followed_has_no_numbers(share):
+    path = concept_path(STEPS, sparse(binary(LEVEL, 200, 0), share, 2))
+    assert path.outcome is PathOutcome.NOT_FOLLOWED
+    assert not path.is_followed
+    curves = ("mean", "error_of_mean", "mean_error", "image_error", "speed", "product_accuracy")
+    for curve in (*curves, "additive_accuracy", "concept_accuracy", "error_by_run"):
+        assert np.isnan(getattr(path, curve)).all()
+    assert np.isnan(path.learning_times()).all()
+    bump, turn, heading = path.bump(), path.turning_point(), path.initial_heading()
+    assert np.isnan([bump.amplitude, bump.low, bump.noise, turn.step, heading.step]).all()
+    assert (bump.clear, turn.index, heading.first) == (False, -1, -1)
+    assert bump.describe() == "The error cannot be followed."
+    assert f"Abstained on {path.abstained.mean():.0%} of the images" in path.describe()
+    assert "of which 0 are read: cannot be followed: at more than half of the" in path.describe()
+    assert "rises" not in path.describe()
+    assert path.to_frame().drop(columns="step").isna().all(axis=None)

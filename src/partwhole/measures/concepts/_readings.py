@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 from typing import Annotated
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from partwhole._checks import require
 from partwhole._types import Bounds, Real
@@ -18,13 +19,57 @@ ROUNDING = 1e-6
 NO_SMOOTHING = 0.02  # records: at this deviation the weight of a neighbour is 0
 WIDEST = 1_000_000  # smoothing, in records: a wider kernel takes memory, and is flat already
 
+MOST_ABSTAINED = 0.5  # of the images of a checkpoint; and of the checkpoints
+
 Width = Annotated[Real, Bounds(at_least=0, at_most=WIDEST)]
 Share = Annotated[Real, Bounds(at_least=0, below=1)]
 Resamples = Annotated[int, Bounds(at_least=100)]
 
 
-def unit_readings(coordinates: np.ndarray, name: str = "coordinates") -> np.ndarray:
-    """Check readings in 0..1 and return them in double precision."""
+class PathOutcome(Enum):
+    """Whether readings could be followed although some images have none; the value says how."""
+
+    FOLLOWED = "followed at every checkpoint"
+    FOLLOWED_IN_PART = (
+        "followed at the checkpoints at which at most half of the images are abstained on, in "
+        "every run; the others are left out"
+    )
+    NOT_FOLLOWED = (
+        "cannot be followed: at more than half of the checkpoints over half of the images are "
+        "abstained on; read them by a classifier of concepts, or record later checkpoints"
+    )
+
+    @classmethod
+    def of(cls, is_read: Bool[np.ndarray, " T"]) -> PathOutcome:
+        """Return the outcome for the checkpoints that are read."""
+        if is_read.all():
+            return cls.FOLLOWED
+        few = 1.0 - is_read.mean() > MOST_ABSTAINED
+        return cls.NOT_FOLLOWED if few else cls.FOLLOWED_IN_PART
+
+
+def image_means(readings: Float[np.ndarray, "*axes I C"]) -> Float[np.ndarray, "*axes C"]:
+    """Return the mean over the images that are not abstained on; NaN where there are none."""
+    is_missing = np.isnan(readings)
+    if not is_missing.any():
+        return readings.mean(axis=-2)
+    counts = (~is_missing).sum(axis=-2)
+    sums = np.where(is_missing, 0.0, readings).sum(axis=-2)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def abstained_shares(readings: Float[np.ndarray, "*axes I C"]) -> Float[np.ndarray, "*axes"]:
+    """Return the share of the images that are abstained on."""
+    return np.isnan(readings[..., 0]).mean(axis=-1)
+
+
+def unit_readings(
+    coordinates: np.ndarray, name: str = "coordinates", *, abstentions: bool = False
+) -> np.ndarray:
+    """Check readings in 0..1 and return them in double precision.
+
+    With `abstentions` they may be NaN: an image without one coordinate is one without any.
+    """
     readings = np.asarray(coordinates, dtype=float)
     require(
         readings.size > 0,
@@ -32,7 +77,10 @@ def unit_readings(coordinates: np.ndarray, name: str = "coordinates") -> np.ndar
         f"shape {readings.shape}",
         "pass one checkpoint or more",
     )
-    low, high = readings.min(), readings.max()
+    if abstentions and readings.ndim > 1:
+        readings = np.where(np.isnan(readings).any(axis=-1, keepdims=True), np.nan, readings)
+    present = readings[~np.isnan(readings)]
+    low, high = (present.min(), present.max()) if present.size else (0.0, 1.0)
     require(
         low >= -ROUNDING and high <= 1 + ROUNDING,
         f"{name} are in 0..1",
@@ -102,13 +150,23 @@ def resampled_means(
     """Yield each run's mean over resampled images, and resampled runs with `runs`.
 
     An image is drawn with its readings at all checkpoints, so that images which share their noise
-    from checkpoint to checkpoint keep what they have in common.
+    from checkpoint to checkpoint keep what they have in common. Images that are abstained on are
+    left out; where none else is drawn, the mean is that of all.
     """
+    has_gaps = bool(np.isnan(readings).any())
     n_runs, _, n_images, _ = readings.shape
     for _ in range(resamples):
         drawn_runs = rng.integers(n_runs, size=n_runs) if runs else np.arange(n_runs)
         share = rng.multinomial(n_images, np.full(n_images, 1 / n_images), size=n_runs) / n_images
-        yield np.einsum("ri,rtic->rtc", share, readings[drawn_runs])
+        if not has_gaps:
+            yield np.einsum("ri,rtic->rtc", share, readings[drawn_runs])
+            continue
+        of_runs = readings[drawn_runs]
+        is_missing = np.isnan(of_runs)
+        weights = np.einsum("ri,rtic->rtc", share, (~is_missing).astype(float))
+        sums = np.einsum("ri,rtic->rtc", share, np.where(is_missing, 0.0, of_runs))
+        drawn = sums / np.where(weights > 0, weights, 1.0)
+        yield np.where(weights > 0, drawn, image_means(of_runs))
 
 
 def product_of(means: Float[np.ndarray, "*batch C"], target: Float[np.ndarray, " C"]) -> np.ndarray:

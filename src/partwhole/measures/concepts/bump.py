@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from partwhole._types import Real, Seed
 from partwhole.measures.concepts._readings import (
+    image_means,
     number,
     resampled_means,
     smooth,
@@ -47,6 +48,12 @@ class Bump:
     clear: bool
     confidence: float
 
+    @classmethod
+    def unknown(cls, confidence: float) -> Bump:
+        """Return the bump of a path that cannot be followed."""
+        nan = float("nan")
+        return cls(Swing(nan, nan, False, nan, nan, nan, nan), nan, nan, nan, False, confidence)
+
     @property
     def amplitude(self) -> float:
         """Return the rise."""
@@ -55,6 +62,8 @@ class Bump:
     def describe(self) -> str:
         """Return the rise and its noise, in a sentence."""
         swing = self.swing
+        if np.isnan(swing.amplitude):
+            return "The error cannot be followed."
         if not swing.occurs:
             return "The error never rises."
         interval = f"from {swing.minimum:.3f} at step {step_text(swing.minimum_time)}"
@@ -94,7 +103,7 @@ def find_bump(
     def error(path: np.ndarray) -> np.ndarray:
         return ((path - target) ** 2).mean(axis=-1)
 
-    path = smooth(readings.mean(axis=(0, 2)), smoothing, truncate)
+    path = smooth(image_means(readings).mean(axis=0), smoothing, truncate)
     curve = error(path)
     rise = swing(steps, curve, threshold=1e-12)
     n_images = readings.shape[2]

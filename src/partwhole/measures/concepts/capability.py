@@ -12,11 +12,15 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._types import ProperFraction, Seed
+from partwhole._types import ProperFraction, Real, Seed
 from partwhole.measures.concepts._readings import (
+    MOST_ABSTAINED,
+    PathOutcome,
     Resamples,
     Share,
+    abstained_shares,
     corner,
+    image_means,
     number,
     product_of,
     quantile,
@@ -73,6 +77,13 @@ class Capability:
     emergence_gap : EmergenceGap
     prompts : tuple of str
     naive_prompt : int
+    outcome : PathOutcome
+        Whether accuracies could be followed. If not, all numbers are NaN, and the prompts in
+        `best_prompts` are the naive one.
+    recorded_steps : float array, shape (all T,)
+        Of all checkpoints, where `steps` are those that are read.
+    abstained : float array, shape (runs, all T, prompts)
+        The share of the images that are abstained on.
     """
 
     steps: Float[np.ndarray, " T"]
@@ -90,6 +101,9 @@ class Capability:
     emergence_gap: EmergenceGap
     prompts: tuple[str, ...]
     naive_prompt: int
+    outcome: PathOutcome
+    recorded_steps: Float[np.ndarray, " all_T"]
+    abstained: Float[np.ndarray, "R all_T P"]
 
     @cached_property
     def published(self) -> Float[np.ndarray, " T"]:
@@ -98,7 +112,7 @@ class Capability:
         It is chosen and scored on the same images, so it is too high: prompts that differ in
         nothing but chance have a maximum above their common mean.
         """
-        return self.by_prompt.max(axis=2).mean(axis=0)
+        return np.fmax.reduce(self.by_prompt, axis=2).mean(axis=0)
 
     @property
     def hidden(self) -> Bool[np.ndarray, " T"]:
@@ -110,7 +124,16 @@ class Capability:
         k, plural = int(self.gap.argmax()), "s" * (len(self.prompts) > 1)
         lines = [
             f"{len(self.prompts)} prompt{plural}, the naive one is "
-            f"{self.prompts[self.naive_prompt]!r}.",
+            f"{self.prompts[self.naive_prompt]!r}."
+        ]
+        if self.abstained.any():
+            lines.append(
+                f"Abstained on {self.abstained.mean():.0%} of the images of "
+                f"{len(self.recorded_steps)} checkpoints: {self.outcome.value}."
+            )
+        if self.outcome is PathOutcome.NOT_FOLLOWED:
+            return "\n".join(lines)
+        lines += [
             f"Largest gap {self.gap[k]:.3f} ({number(self.low[k])} to {number(self.high[k])}) at "
             f"step {step_text(self.steps[k])}: best {self.best[k]:.3f}, naive {self.naive[k]:.3f}.",
             f"Best prompt: {self.emergence.describe()}",
@@ -141,7 +164,7 @@ class Capability:
         )
 
 
-@door
+@door(missing=("coordinates",))
 def capability(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     coordinates: Float[np.ndarray, "*axes P I C"] | Mapping[str, Float[np.ndarray, "*axes I C"]],
@@ -170,6 +193,7 @@ def capability(
         In 0..1, of every image: 4 or more for each prompt. Over-prompts, interventions on the
         condition and guidance scales all count as prompts. Or a mapping of prompts' names to
         arrays without their axis, such as the coordinates in `Runs.diffusion` of `training.train`.
+        NaN for an image on which the decoder abstains.
     target : float array, shape (C,), keyword-only, default None
         The combination's coordinates; all 1 by default.
     naive : int, keyword-only, default 0
@@ -187,11 +211,16 @@ def capability(
     Returns
     -------
     Capability
+        Means are those of the images that are read. A prompt with more than half of the images
+        abstained on, in either half of them, has no accuracy and is never the best one; where the
+        naive prompt has none in any run, the checkpoint is left out, and if these are more than
+        half of the checkpoints, nothing can be followed: `outcome` says so, and all numbers are
+        NaN.
 
     Raises
     ------
     InputError
-        For coordinates that are not finite or outside 0..1, fewer than 4 images, steps, target or
+        For coordinates that are infinite or outside 0..1, fewer than 4 images, steps, target or
         names that don't fit, a naive prompt that is not among them, or options out of range.
 
     Notes
@@ -228,7 +257,7 @@ def capability(
             "make as many images with each prompt",
         )
         coordinates = np.stack([np.asarray(readings) for readings in coordinates.values()], axis=-3)
-    array = unit_readings(coordinates)
+    array = unit_readings(coordinates, abstentions=True)
     require(
         array.ndim in (4, 5),
         "coordinates are of checkpoints, prompts, images and concepts, with runs in front",
@@ -255,24 +284,40 @@ def capability(
         "leave the names out to number the prompts",
     )
     rng = np.random.default_rng(seed)
+    places = np.array_split(rng.permutation(n_images), 2)
+    abstained = abstained_shares(readings)
+    # A prompt counts where either half of its images can be scored by the other.
+    counts = np.all(
+        [abstained_shares(readings[:, :, :, half]) <= MOST_ABSTAINED for half in places], axis=0
+    )
+    is_read = counts[:, :, naive].all(axis=0)
+    outcome = PathOutcome.of(is_read)
+    recorded = (outcome, times, abstained)
+    rule = (threshold, consecutive, confidence)
+    if outcome is PathOutcome.NOT_FOLLOWED:
+        return _not_followed(recorded, names, int(naive), rule)
+    times, readings, counts = times[is_read], readings[:, is_read], counts[:, is_read]
+    n_steps = len(times)
+    require_enough(consecutive, n_steps)
     flat = readings.reshape(n_runs, n_steps * n_prompts, n_images, n_concepts)
     shape = (n_runs, n_steps, n_prompts, n_concepts)
-    halves = [flat[:, :, half] for half in np.array_split(rng.permutation(n_images), 2)]
+    halves = [flat[:, :, half] for half in places]
 
-    def scored(means: list[np.ndarray]) -> list[np.ndarray]:
-        return [product_of(mean.reshape(shape), goal) for mean in means]
+    def scored(means: list[np.ndarray], counts: np.ndarray) -> list[np.ndarray]:
+        scores = [product_of(mean.reshape(shape), goal) for mean in means]
+        return [np.where(counts, score, -np.inf) for score in scores]
 
-    best, plain, best_prompts = _elicit(scored([half.mean(axis=2) for half in halves]), naive)
+    means = [image_means(half) for half in halves]
+    best, plain, best_prompts = _elicit(scored(means, counts), naive)
     drawn = np.empty((2, resamples, n_steps))
     for b in range(resamples):
         # A run is drawn with both of its halves, and its prompts are chosen anew.
         runs = rng.integers(n_runs, size=n_runs)
         means = [next(resampled_means(half[runs], 1, rng, runs=False)) for half in halves]
-        best_emergence, naive_emergence, _ = _elicit(scored(means), naive)
+        best_emergence, naive_emergence, _ = _elicit(scored(means, counts[runs]), naive)
         drawn[:, b] = best_emergence.mean(axis=0), naive_emergence.mean(axis=0)
     tail = 0.5 * (1.0 - float(confidence))
     low, high = np.quantile(drawn[0] - drawn[1], (tail, 1.0 - tail), axis=0)
-    rule = (threshold, consecutive, confidence)
     best_emergence = emergence_of(times, best, drawn[0], *rule)
     naive_emergence = emergence_of(times, plain, drawn[1], *rule)
     return Capability(
@@ -284,13 +329,51 @@ def capability(
         gap=(best - plain).mean(axis=0),
         low=low,
         high=high,
-        by_prompt=product_of(readings.mean(axis=3), goal),
+        by_prompt=np.where(counts, product_of(image_means(readings), goal), np.nan),
         best_prompts=best_prompts,
         emergence=best_emergence,
         naive_emergence=naive_emergence,
         emergence_gap=_later(best_emergence, naive_emergence),
         prompts=names,
         naive_prompt=int(naive),
+        outcome=outcome,
+        recorded_steps=recorded[1],
+        abstained=abstained,
+    )
+
+
+def _not_followed(
+    recorded: tuple[PathOutcome, np.ndarray, np.ndarray], names: tuple[str, ...], naive: int,
+    rule: tuple[Real, int, Real],
+) -> Capability:  # fmt: skip
+    """Return a capability without numbers."""
+    outcome, times, abstained = recorded
+    n_runs, n_steps, n_prompts = abstained.shape
+    nan, unknown = float("nan"), np.full(n_steps, np.nan)
+    threshold, consecutive, confidence = rule
+    none = Emergence(
+        nan, np.full(n_runs, nan), nan, nan, nan, nan, float(threshold), consecutive,
+        float(confidence), np.empty(0),
+    )  # fmt: skip
+    return Capability(
+        steps=times,
+        best=unknown,
+        naive=unknown,
+        best_by_run=np.full((n_runs, n_steps), nan),
+        naive_by_run=np.full((n_runs, n_steps), nan),
+        gap=unknown,
+        low=unknown,
+        high=unknown,
+        by_prompt=np.full((n_runs, n_steps, n_prompts), nan),
+        best_prompts=np.full((n_runs, n_steps, 2), naive),
+        emergence=none,
+        naive_emergence=none,
+        emergence_gap=EmergenceGap(nan, nan, nan, nan, nan),
+        prompts=names,
+        naive_prompt=naive,
+        outcome=outcome,
+        recorded_steps=times,
+        abstained=abstained,
     )
 
 

@@ -81,7 +81,7 @@ class Decoded:
         *,
         law: Literal["linear", "logistic"] = "linear",
         spread: Spread = 0.15,
-        unsure: Real = 0.5,
+        unsure: Real = float("nan"),
     ) -> Float[np.ndarray, "*batch C"]:
         """Return each image's place between two values of each concept.
 
@@ -93,9 +93,9 @@ class Decoded:
             (down) and y (to the right); of a `tasks.ConceptSpace` its `ends()`.
         law, spread : keyword-only, defaults "linear" and 0.15
             As in `between`.
-        unsure : float, keyword-only, default 0.5
-            The coordinates of an image on which the decoder abstains; NaN to leave it to
-            `calibration` to count them, though not to `concept_path`, which takes numbers only.
+        unsure : float, keyword-only, default NaN
+            The coordinates of an image on which the decoder abstains. `calibration`, `concept_path`
+            and `capability` count NaN as abstained; any number, say 0.5, they take for a reading.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class Decoded:
         >>> decoded = decode_shapes(images)
         >>> values = {"colour": ((0.7, 0.3, 0.3), (0.3, 0.3, 0.7)), "size": (0.65, 0.25)}
         >>> decoded.is_shape.tolist(), decoded.coordinates(values).round(1).tolist()
-        ([True, False], [[0.0, 0.6], [0.5, 0.5]])
+        ([True, False], [[0.0, 0.6], [nan, nan]])
         """
         require(len(values) > 0, "values name one concept or more", "none", 'pass {"size": (1, 0)}')
         unknown = [name for name in values if name not in FIELDS]

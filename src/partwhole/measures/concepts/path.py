@@ -13,11 +13,15 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Count, Positive, ProperFraction, Real, Seed
 from partwhole.measures.concepts._readings import (
+    MOST_ABSTAINED,
+    PathOutcome,
     Resamples,
     Share,
     Width,
+    abstained_shares,
     corner,
     first_steps,
+    image_means,
     product_of,
     require_enough,
     smooth,
@@ -76,21 +80,36 @@ class ConceptPath:
     Parameters
     ----------
     steps : float array, shape (T,)
+        Of the checkpoints that could be read.
     coordinates : float array, shape (runs, T, images, C)
-        Of every image, as given.
+        Of every image, as given; NaN where the decoder abstains.
     target : float array, shape (C,)
     smoothing : Smoothing
+    outcome : PathOutcome
+        Whether the path could be followed. If not, all numbers are NaN.
+    recorded_steps : float array, shape (all T,)
+        Of all checkpoints.
+    abstained : float array, shape (runs, all T)
+        The share of the images that are abstained on, at all checkpoints.
     """
 
     steps: Float[np.ndarray, " T"]
     coordinates: Float[np.ndarray, "R T I C"]
     target: Float[np.ndarray, " C"]
     smoothing: Smoothing
+    outcome: PathOutcome
+    recorded_steps: Float[np.ndarray, " all_T"]
+    abstained: Float[np.ndarray, "R all_T"]
+
+    @property
+    def is_followed(self) -> bool:
+        """Return whether there is a path: enough images are read at enough checkpoints."""
+        return self.outcome is not PathOutcome.NOT_FOLLOWED
 
     @cached_property
     def means(self) -> Float[np.ndarray, "R T C"]:
-        """Return the mean over images of each run, not smoothed."""
-        return self.coordinates.mean(axis=2)
+        """Return the mean of each run over the images that are read, not smoothed."""
+        return image_means(self.coordinates)
 
     @cached_property
     def by_run(self) -> Float[np.ndarray, "R T C"]:
@@ -123,7 +142,8 @@ class ConceptPath:
     @cached_property
     def image_error(self) -> Float[np.ndarray, " T"]:
         """Return the mean of the errors of single images, smoothed: never below the mean error."""
-        return self._smooth(self._error(self.coordinates).mean(axis=(0, 2)), self.smoothing.path)
+        errors = image_means(self._error(self.coordinates)[..., None])[..., 0]
+        return self._smooth(errors.mean(axis=0), self.smoothing.path)
 
     @cached_property
     def speed(self) -> Float[np.ndarray, " T"]:
@@ -184,16 +204,22 @@ class ConceptPath:
             For a threshold outside 0..1, or more consecutive checkpoints than there are.
         """
         require_enough(consecutive, len(self.steps))
+        if not self.is_followed:
+            return np.full(len(self.target), np.nan)
         return first_steps(self.steps, self.concept_accuracy.T, threshold, consecutive)
 
     @door
     def turning_point(self, *, window: Count = 3) -> TurningPoint:
         """Return where the smoothed path turns most; see `turning_point`."""
+        if not self.is_followed:
+            return TurningPoint.nowhere(np.full(len(self.steps), np.nan), len(self.target))
         return turning_point(self.steps, self.mean, window=window)
 
     @door
     def initial_heading(self, *, radius: Positive = 0.2) -> Heading:
         """Return which way the smoothed path sets out; see `initial_heading`."""
+        if not self.is_followed:
+            return Heading.unknown(len(self.target))
         return initial_heading(self.steps, self.mean, radius=radius)
 
     @door
@@ -228,6 +254,8 @@ class ConceptPath:
         InputError
             For fewer than 100 resamples, or a confidence or seed out of range.
         """
+        if not self.is_followed:
+            return Bump.unknown(float(confidence))
         return find_bump(
             self.steps,
             self.coordinates,
@@ -267,6 +295,8 @@ class ConceptPath:
                 (n_concepts, "concept"),
             )
         ]
+        if not self.is_followed:
+            return "\n".join([", ".join(counts) + ".", self._abstentions()])
         heading, turn = self.initial_heading(), self.turning_point()
         sets_out = "It stays within 0.2 of its start."
         if np.isfinite(heading.step):
@@ -281,6 +311,8 @@ class ConceptPath:
             f"{self.mean_error[-1]:.3f}.",
             self.bump().describe(),
         ]
+        if self.abstained.any():
+            lines.insert(1, self._abstentions())
         if turn.index >= 0 and np.isfinite(heading.step):
             lines.append(f"It turns by {turn.angle:.0f} degrees at step {step_text(turn.step)}.")
         if n_steps >= 3:
@@ -292,6 +324,14 @@ class ConceptPath:
             lines.append(f"Learned, right for 3 checkpoints in a row: concept {learned}.")
         return "\n".join(lines)
 
+    def _abstentions(self) -> str:
+        """Return how many images are abstained on, and what becomes of the path, in a sentence."""
+        return (
+            f"Abstained on {self.abstained.mean():.0%} of the images of {len(self.recorded_steps)} "
+            f"checkpoints, of which {len(self.steps) if self.is_followed else 0} are read: "
+            f"{self.outcome.value}."
+        )
+
     def _error(self, places: np.ndarray) -> np.ndarray:
         return ((places - self.target) ** 2).mean(axis=-1)
 
@@ -299,7 +339,7 @@ class ConceptPath:
         return smooth(curve, deviation, self.smoothing.truncate, axis)
 
 
-@door
+@door(missing=("coordinates",))
 def concept_path(
     steps: Float[np.ndarray, " T"] | Int[np.ndarray, " T"],
     coordinates: Float[np.ndarray, "*axes C"],
@@ -315,7 +355,8 @@ def concept_path(
         Of the checkpoints, increasing, evenly spaced or not.
     coordinates : float array, shape (T, C), (T, images, C) or (runs, T, images, C)
         In 0..1 for each concept: the probability of one of its values by a classifier, or the
-        place between two values by `decode_shapes`; of images made for one combination.
+        place between two values by `decode_shapes`; of images made for one combination. NaN for an
+        image on which the decoder abstains.
     target : float array, shape (C,), keyword-only, default None
         The coordinates of that combination; all 1 by default.
     smoothing : Smoothing, keyword-only, default PUBLISHED
@@ -326,11 +367,15 @@ def concept_path(
     -------
     ConceptPath
         With the path, errors, speed, accuracies, learning times, turning point, heading and bump.
+        Means are those of the images that are read, which is right where abstention doesn't depend
+        on the concept. A checkpoint at which more than half of the images of a run are abstained on
+        is left out; if these are more than half of the checkpoints, the path cannot be followed:
+        `outcome` says so, and all numbers are NaN.
 
     Raises
     ------
     InputError
-        For coordinates that are not finite or outside 0..1, steps that don't increase or are not
+        For coordinates that are infinite or outside 0..1, steps that don't increase or are not
         one for each checkpoint, a target that doesn't fit, or negative smoothing.
 
     Notes
@@ -354,7 +399,7 @@ def concept_path(
     >>> path.learning_times(0.8).tolist(), path.bump().clear
     ([1700.0, 500.0], True)
     """
-    array = unit_readings(coordinates)
+    array = unit_readings(coordinates, abstentions=True)
     require(
         2 <= array.ndim <= 4,
         "coordinates are of checkpoints and concepts, with images between them and runs in front",
@@ -367,4 +412,11 @@ def concept_path(
         array = array[None]
     times = steps_of(steps, array.shape[1], "(T, C), (T, images, C) or (runs, T, images, C)")
     goal = corner(target, array.shape[3])
-    return ConceptPath(times, array, goal, smoothing)
+    abstained = abstained_shares(array)
+    is_read = np.asarray((abstained <= MOST_ABSTAINED).all(axis=0))
+    outcome = PathOutcome.of(is_read)
+    if outcome is PathOutcome.NOT_FOLLOWED:
+        array, is_read = np.full_like(array, np.nan), np.ones(len(times), dtype=bool)
+    return ConceptPath(
+        times[is_read], array[:, is_read], goal, smoothing, outcome, times, abstained
+    )

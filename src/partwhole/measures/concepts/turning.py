@@ -39,6 +39,12 @@ class TurningPoint:
     scores: Float[np.ndarray, " T"]
     point: Float[np.ndarray, " C"]
 
+    @classmethod
+    def nowhere(cls, scores: Float[np.ndarray, " T"], n_concepts: int) -> TurningPoint:
+        """Return the turning point of a path that has none."""
+        nan = float("nan")
+        return cls(-1, nan, nan, nan, scores, np.full(n_concepts, nan))
+
 
 @door
 def turning_point(
@@ -97,8 +103,7 @@ def turning_point(
         angles[inner] = np.arccos(np.clip(cosine, -1.0, 1.0))
         scores[inner] = angles[inner] * np.minimum(length_before, length_after)
     if not np.any(scores > 0):
-        nowhere = np.full(c.shape[1], np.nan)
-        return TurningPoint(-1, float("nan"), float("nan"), float("nan"), scores, nowhere)
+        return TurningPoint.nowhere(scores, c.shape[1])
     k = int(np.nanargmax(scores))
     return TurningPoint(
         k, float(t[k]), float(np.degrees(angles[k])), float(scores[k]), scores, c[k].copy()
@@ -121,6 +126,8 @@ class Heading:
         The combination towards which it moves: 0 or 1 for each concept.
     cosine : float
         Of the angle between the move and the way from the start to that corner.
+
+    Of a path that cannot be followed, numbers are NaN, and the concept and the corner -1.
     """
 
     step: float
@@ -128,6 +135,12 @@ class Heading:
     first: int
     corner: Int[np.ndarray, " C"]
     cosine: float
+
+    @classmethod
+    def unknown(cls, n_concepts: int) -> Heading:
+        """Return the heading of a path that cannot be followed."""
+        corner = np.full(n_concepts, -1)
+        return cls(float("nan"), np.full(n_concepts, np.nan), -1, corner, float("nan"))
 
 
 @door
