@@ -187,8 +187,10 @@ def train(
     ------
     InputError
         For arrays or networks that don't fit together or aren't finite, options that no engine in
-        `ENGINES` supports, work that takes over 8 GiB, and a checkpoint that is damaged, of another
-        run or of another decoder, or in a folder that does not exist.
+        `ENGINES` supports, work that takes over 8 GiB, of image networks and diffusion models over
+        the memory that is free (`training.memory`, by an estimate that is at most twice too large),
+        and a checkpoint that is damaged, of another run or of another decoder, or in a folder that
+        does not exist.
 
     Warns
     -----

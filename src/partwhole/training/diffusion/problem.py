@@ -79,6 +79,15 @@ class DiffusionProblem(Problem):
         return 4 * len(self.stops) * sum(leaf.size for leaf in leaves)
 
     @property
+    def samples_size(self) -> int:
+        """Return the bytes of the samples of all runs that are kept."""
+        sampling = self.sampling
+        if sampling is None or not sampling.keep:
+            return 0
+        count = sum(map(len, sampling.prompts.values()))
+        return 2 * self.runs * len(self.stops) * count * int(np.prod(self.shape))
+
+    @property
     def keeps_weights(self) -> bool:
         """Return whether weights are kept at the recorded steps."""
         keep = self.training.keep_weights

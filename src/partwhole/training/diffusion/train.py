@@ -41,6 +41,7 @@ from partwhole.training.diffusion.sampling import (
     save_samples,
 )
 from partwhole.training.images.step import Kind, settings_of
+from partwhole.training.memory import require_room, size_of, step_memory
 from partwhole.training.results import Trace
 
 ORDER = 110  # random stream of the order, separate from that of samples
@@ -320,8 +321,33 @@ class Loop:
         )
 
 
+def memory_of(problem: DiffusionProblem, run: int = 0) -> int:
+    """Return the bytes of a step of a run, estimated."""
+    model, kind = problem.network(run), Kind.of(problem.training, 1.0)
+    parameters, rest = eqx.partition(model, eqx.is_inexact_array)
+    layout = Layout.of(parameters)
+
+    def loss(row: Array, batch: tuple[Array, Array]) -> Array:
+        key = jax.random.key(0)
+        losses = terms(layout.model(row, rest), *batch, key, Pass(key))
+        return sum(map(jnp.mean, losses), jnp.float32(0.0))
+
+    row = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(parameters)])
+    samples = jax.ShapeDtypeStruct((problem.batch, *model.shape), jnp.float32)
+    conditions = problem.conditions
+    words = jax.ShapeDtypeStruct((problem.batch, conditions.shape[1]), conditions.dtype)
+    average = 0 if problem.training.average is None else size_of(row)
+    key = (layout, str(jax.tree.structure(rest)))
+    return average + step_memory(loss, row, (samples, words), kind.transformation(), key)
+
+
 def engine(problem: DiffusionProblem) -> Callable[[int, float, Any], Trace]:
     """Return a function that trains one diffusion model."""
+    require_room(
+        max(memory_of(problem, run) for run in range(problem.runs)),
+        problem.weights_size * problem.keeps_weights + problem.samples_size,
+        "take a smaller batch or model, or keep fewer samples and weights",
+    )
 
     def train_run(run: int, rate: float, report_step: Callable[[int, float], None]) -> Trace:
         loop = Loop(problem, run, rate)

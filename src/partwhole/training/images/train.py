@@ -33,6 +33,7 @@ from partwhole.training.images.goals import judged
 from partwhole.training.images.problem import ImageProblem, ScoredSet, recorded_epochs
 from partwhole.training.images.step import Course, Kind, State, descend, settings_of
 from partwhole.training.losses import LOSSES
+from partwhole.training.memory import require_room, step_memory
 from partwhole.training.results import ImageRecords, Scores, Trace
 from partwhole.training.training import Training
 
@@ -277,8 +278,30 @@ class Loop:
             self._drop_last()  # the end of a run that now goes on
 
 
+def memory_of(problem: ImageProblem, run: int = 0) -> int:
+    """Return the bytes of a step of a run, estimated."""
+    network, kind = problem.network(run), Kind.of(problem.training, 1.0)
+    parameters, rest = network.partition()
+    sets = [problem.sets[name] for name in problem.trained_on]
+    batch = sum(min(problem.training.batch or problem.count, len(part.goal)) for part in sets)
+
+    def loss(parameters: ImageNetwork, inputs: tuple[Array, Array]) -> Array:
+        outputs, _ = eqx.combine(parameters, rest).in_training(inputs[0], jax.random.key(0))
+        return LOSSES[kind.loss](outputs, inputs[1])
+
+    goal = sets[0].goal
+    images = jax.ShapeDtypeStruct((batch, *network.shape), jnp.float32)
+    targets = jax.ShapeDtypeStruct((batch, *goal.shape[1:]), goal.dtype)
+    key = (kind.loss, str(jax.tree.structure(network)))
+    return step_memory(loss, parameters, (images, targets), kind.transformation(), key)
+
+
 def engine(problem: ImageProblem) -> Callable[[int, float, Any], Trace]:
     """Return a function that trains one image network."""
+    require_room(
+        max(memory_of(problem, run) for run in range(problem.runs)), 0,
+        "take a smaller batch or network",
+    )  # fmt: skip
 
     def train_run(run: int, rate: float, report_step: Callable[[int, float], None]) -> Trace:
         seed = problem.seeds[run]
