@@ -114,6 +114,7 @@ def emergence(
         Increasing.
     accuracy : float array, shape (T,), (T, images, C) or (runs, T, images, C)
         An accuracy at each checkpoint, or the concept coordinates of every image, all in 0..1.
+        Where a decoder abstains on images, pass `product_accuracy` of a `concept_path`.
     target : float array, shape (C,), keyword-only, default None
         The combination's coordinates; all 1 by default. Only for coordinates.
     threshold : float, keyword-only, default 0.8

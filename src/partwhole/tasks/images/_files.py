@@ -25,7 +25,9 @@ def use_data_folder(folder: Path | None) -> None:
 
     A process that was started before the folder was named, or elsewhere, then finds it.
     """
-    if folder is not None and (folder.is_dir() or not os.environ.get(VARIABLE)):
+    if folder in (None, data_folder()):
+        return
+    if folder.is_dir() or not os.environ.get(VARIABLE):
         os.environ[VARIABLE] = str(folder)
 
 
