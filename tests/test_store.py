@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from partwhole import __version__, store
 from partwhole._checks import InputError
+from partwhole.store import locks
 
 WORKER = str(Path(store_worker.__file__))
 
@@ -272,7 +273,7 @@ def test_what_killed_processes_left_is_swept(tmp_path):
         (tmp_path / "s" / f"{number:020x}.lock").touch()
         (tmp_path / "s" / f"{number:020x}.partial").mkdir()
     (tmp_path / "s" / "notes.lock").touch()
-    with store._lock(tmp_path / "s" / f"{2:020x}.lock"):
+    with locks.lock(tmp_path / "s" / f"{2:020x}.lock"):
         store.sweep("s", tmp_path)
         left = {path.name for path in (tmp_path / "s").iterdir()}
     assert left == {home.name, "notes.lock", f"{2:020x}.lock", f"{2:020x}.partial"}

@@ -1,16 +1,7 @@
-"""The store of finished cells: each is computed once and kept on disk.
-
-A cell is one independent unit of work. Its key is the study's name, a hash of the source that the
-cell depends on, and the canonical form of its configuration. On disk a cell is a folder with two
-files, `arrays.npz` and `cell.json`; the second has the checksum of the first. The folder is written
-under a temporary name and renamed when it is complete, so that a cell on disk is always complete,
-and an interrupted run continues with the cells that are missing. A lock, which the system releases
-when its process dies, lets one process compute a cell while others wait and then read it.
-"""
+"""Cells on disk: read, or computed once and then kept."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -18,8 +9,8 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -32,21 +23,9 @@ from partwhole import __version__
 from partwhole._checks import InputError, require
 from partwhole._reading import KINDS, read_npz
 from partwhole._writing import naming, npz, sync
+from partwhole.store.locks import lock
 
 ARRAYS, META = "arrays.npz", "cell.json"
-_OURS = re.compile(r"[0-9a-f]{20}(\.(partial|lock|damaged\d*))?").fullmatch
-
-
-@dataclass(frozen=True)
-class StoredCell:
-    """A cell on disk: its folder, its key, the time when it was computed, and its size in bytes."""
-
-    folder: Path
-    study: str
-    source: str
-    config: dict[str, Any]
-    time: str
-    size: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +34,8 @@ class Cell:
 
     Parameters
     ----------
-
+    arrays : dict of str to numpy.ndarray
+        As read back from disk.
     version, commit : str
         The version and the commit of the package that computed them; "none" outside a checkout.
     computed : bool
@@ -176,9 +156,8 @@ def obtain(
     root: Path | None = None,
 ) -> Cell:
     """Return a cell with its origin; the arguments are those of `cell`."""
-    _require_name(study)
-    home = _home(study, config, source, root)
-    identity = {"study": study, "source": source, "config": json.loads(canonical(config))}
+    require_name(study)
+    home, identity = _home(study, config, source, root), _identity(study, config, source)
     stored = _read(home, identity)
     if stored is not None:
         return stored
@@ -186,27 +165,73 @@ def obtain(
         # Errors of the computation itself pass as they are.
         with naming(home):
             home.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(_lock(home.with_name(f"{home.name}.lock")))
+            stack.enter_context(lock(home.with_name(f"{home.name}.lock")))
             stored = _read(home, identity)
             if stored is not None:
                 return stored
-            if home.exists():
-                _set_aside(home)
         start = time.perf_counter()
         arrays = _checked(compute())
-        meta = identity | {
-            "seed": config.get("seed"),
+        origin = {
             "version": __version__,
             "commit": commit(),
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(time.perf_counter() - start, 3),
         }
-        with naming(home):
-            _write(home, arrays, meta)
-        stored = _read(home, identity)
-    if stored is None:
-        raise OSError(f"the cell {home} was written but reads back damaged; check the disk")
-    return replace(stored, computed=True)
+        return _written(home, identity, arrays, config, origin)
+
+
+def find(
+    study: str, config: Mapping[str, Any], *, source: str, root: Path | None = None
+) -> Cell | None:
+    """Return a cell that is on disk and undamaged, or None; the arguments are those of `cell`."""
+    return _read(_home(study, config, source, root), _identity(study, config, source))
+
+
+def keep(
+    study: str,
+    config: Mapping[str, Any],
+    computed: Cell,
+    *,
+    source: str,
+    root: Path | None = None,
+    seconds: float,
+) -> Cell:
+    """Write a cell that another process has computed, unless it is on disk, and return it.
+
+    A process that reads with `find` and writes with `keep` needs no lock while others compute.
+    Where the disk has locks, one is held while the files are written; where it has none, the
+    renamed folder is still complete, and the store has to have a single writer.
+
+    Parameters
+    ----------
+    study, config, source, root
+        As of `cell`.
+    computed : Cell
+        The arrays, with the version and the commit that computed them.
+    seconds : float, keyword-only
+        Duration of the computation.
+
+    Raises
+    ------
+    InputError
+        If the name, the configuration or the arrays can't be stored.
+    WriteError
+        If the disk is full, or the store can't be written to.
+    """
+    require_name(study)
+    home, identity = _home(study, config, source, root), _identity(study, config, source)
+    arrays = _checked(computed.arrays)
+    origin = {
+        "version": computed.version,
+        "commit": None if computed.commit == "none" else computed.commit,
+        "seconds": round(seconds, 3),
+    }
+    with naming(home):
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with lock(home.with_name(f"{home.name}.lock"), needed=False):
+            stored = _read(home, identity)
+            if stored is not None:
+                return stored
+            return _written(home, identity, arrays, config, origin)
 
 
 def fresh(compute: Callable[[], Mapping[str, Any]]) -> Cell:
@@ -216,8 +241,38 @@ def fresh(compute: Callable[[], Mapping[str, Any]]) -> Cell:
 
 def holds(study: str, config: Mapping[str, Any], *, source: str, root: Path | None = None) -> bool:
     """Return whether a cell is on disk and undamaged."""
-    identity = {"study": study, "source": source, "config": json.loads(canonical(config))}
-    return _read(_home(study, config, source, root), identity) is not None
+    return find(study, config, source=source, root=root) is not None
+
+
+def scratch_folder(
+    study: str, config: Mapping[str, Any], *, source: str, root: Path | None = None
+) -> Path:
+    """Return the folder of a cell while it is not finished, which may not exist yet."""
+    home = _home(study, config, source, root)
+    return home.with_name(f"{home.name}.scratch")
+
+
+def _written(
+    home: Path,
+    identity: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+    config: Mapping[str, Any],
+    origin: dict[str, Any],
+) -> Cell:
+    """Write a cell in the place of none, or of a damaged one, and read it back."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    with naming(home):
+        if home.exists():
+            _set_aside(home)
+        _write(home, arrays, identity | {"seed": config.get("seed"), "time": now} | origin)
+    stored = _read(home, identity)
+    if stored is None:
+        raise OSError(f"the cell {home} was written but reads back damaged; check the disk")
+    return replace(stored, computed=True)
+
+
+def _identity(study: str, config: Mapping[str, Any], source: str) -> dict[str, Any]:
+    return {"study": study, "source": source, "config": json.loads(canonical(config))}
 
 
 def _home(study: str, config: Mapping[str, Any], source: str, root: Path | None) -> Path:
@@ -225,7 +280,7 @@ def _home(study: str, config: Mapping[str, Any], source: str, root: Path | None)
     return root / study / digest(study, config, source=source)
 
 
-def _require_name(study: str) -> None:
+def require_name(study: str) -> None:
     require(
         re.fullmatch(r"\w[\w.-]*", study, flags=re.ASCII),
         "a study's name holds letters, digits, dots, dashes and underscores",
@@ -234,65 +289,10 @@ def _require_name(study: str) -> None:
     )
 
 
-def stored_cells(root: Path | None = None, study: str | None = None) -> list[StoredCell]:
-    """List the cells on disk, of one study or of all, by study and then by time.
-
-    Their arrays are not read, so that damaged cells are listed too.
-    """
-    if study is not None:
-        _require_name(study)
-    root = default_root() if root is None else root
-    cells = []
-    for path in root.glob(f"{study or '*'}/*/{META}"):
-        if "." in path.parent.name:
-            continue
-        try:
-            meta = json.loads(path.read_text("utf-8"))
-            size = path.stat().st_size + path.with_name(ARRAYS).stat().st_size
-            fields = [meta[name] for name in ("study", "source", "config", "time")]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        cells.append(StoredCell(path.parent, *fields, size=size))
-    return sorted(cells, key=lambda cell: (cell.study, cell.time, cell.folder))
-
-
-def clear(root: Path | None = None, study: str | None = None) -> int:
-    """Remove the cells of one study or of all, with damaged and unfinished ones; return a count.
-
-    Cells that another process is computing are not removed.
-    """
-    if study is not None:
-        _require_name(study)
-    root = default_root() if root is None else root
-    removed = 0
-    for folder in root.glob(f"{study or '*'}/"):
-        for key in sorted({path.name[:20] for path in folder.iterdir() if _OURS(path.name)}):
-            lock = _lock(folder / f"{key}.lock", wait=False)
-            with naming(folder / key), suppress(BlockingIOError), lock:
-                removed += (folder / key).exists()
-                for path in folder.glob(f"{key}*/"):
-                    shutil.rmtree(path)
-        with naming(folder):
-            if not any(folder.iterdir()):
-                folder.rmdir()
-    return removed
-
-
-def sweep(study: str, root: Path | None = None) -> None:
-    """Remove the leftovers of killed processes: free locks, and unfinished cells."""
-    folder = (default_root() if root is None else root) / study
-    # In a store that can only be read the leftovers stay, and do no harm.
-    with suppress(OSError):
-        for name in [*os.listdir(folder)]:
-            if _OURS(name) and name.endswith((".partial", ".lock")):
-                with suppress(OSError), _lock(folder / f"{name[:20]}.lock", wait=False):
-                    shutil.rmtree(folder / f"{name[:20]}.partial", ignore_errors=True)
-
-
 @cache
 def commit() -> str | None:
     """Return the commit of the checkout this package runs from, or None outside one."""
-    checkout = Path(__file__).parents[2]
+    checkout = Path(__file__).parents[3]
     if not (checkout / ".git").exists():
         return None
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
@@ -403,31 +403,3 @@ def _set_aside(home: Path) -> None:
     while aside.exists():
         number, aside = number + 1, home.with_name(f"{home.name}.damaged{number + 1}")
     home.rename(aside)
-
-
-@contextmanager
-def _lock(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of one cell; the system releases it when the process ends or is killed."""
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BaseException:
-            os.close(descriptor)
-            raise
-        if _is_at(descriptor, path):
-            break
-        os.close(descriptor)  # the previous holder removed the file: open the new one
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # a lock file that stays does no harm
-            path.unlink()
-        os.close(descriptor)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
