@@ -16,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from partwhole._door import door
+from partwhole._lost import LostError
 from partwhole._threads import cores
 from partwhole._types import Count
 
@@ -24,7 +25,7 @@ _SPAWN = get_context("spawn")
 _STARTING = threading.Lock()
 
 
-class WorkerLostError(RuntimeError):
+class WorkerLostError(LostError):
     """A computation whose process ended at every attempt."""
 
 

@@ -18,11 +18,13 @@ from tyro.conf import Positional, arg
 from partwhole import __version__
 from partwhole._checks import InputError, require
 from partwhole._extras import MissingExtraError, needs
+from partwhole._lost import LostError
 from partwhole.cli.atlas import atlas
 from partwhole.cli.audit import audit
 from partwhole.cli.design import design
 from partwhole.cli.help import unbroken
 from partwhole.cli.measure import measure
+from partwhole.cli.status import status
 from partwhole.cli.streams import discard_output, inert
 
 if TYPE_CHECKING:
@@ -45,11 +47,18 @@ Store = Annotated[
     ),
 ]
 Workers = Annotated[int, arg(help="Processes that compute cells; 1 is this one.")]
+On = Annotated[
+    str | None,
+    arg(
+        metavar="ADDRESS",
+        help="Cluster that computes cells: local:N, dask://HOST:PORT or slurm:FILE.toml.",
+    ),
+]
 
-BAD_INPUT, OWN_FAILURE, READER_LEFT = 2, 3, 141
+MISSING, BAD_INPUT, OWN_FAILURE, READER_LEFT = 1, 2, 3, 141
 
 app = tyro.extras.SubcommandApp()
-for command in (audit, measure, design, atlas):
+for command in (audit, measure, design, atlas, status):
     app.command(unbroken(command))
 
 _BIBTEX = f"""\
@@ -116,6 +125,8 @@ def run(
     format: Literal["svg", "pdf", "png"] = "svg",
     store: Store = None,
     workers: Workers = 1,
+    on: On = None,
+    dry_run: bool = False,
     data: Data = None,
     keep: bool = False,
 ) -> None:
@@ -129,6 +140,7 @@ def run(
             images. The last two are of studies that have them.
         out: Folder for the figure and the data.
         format: Format of the figure.
+        dry_run: Print the job script of --on slurm:FILE.toml, and submit nothing.
         keep: Also store the result in the study's package, for use in reports.
     """
     from rich.console import Console
@@ -143,9 +155,14 @@ def run(
 
     module = find(study)
     configurations(module, preset)
+    if dry_run:
+        from partwhole.cli.status import job_script
+
+        print(job_script(on))
+        return
     _require_writable(out, "the folder for the figure", "name another with --out")
     _check_store(store, [module], preset)
-    with _data_folder(data), _executor(workers) as executor:
+    with _data_folder(data), _executor(workers, on) as executor:
         result = run_study(module, preset, executor=executor, store=store)
     path = save_figure(result, out, format)
     table = Table(
@@ -182,6 +199,7 @@ def report(
     out: Annotated[Path, arg(metavar="PATH")] = Path("report"),
     store: Store = None,
     workers: Workers = 1,
+    on: On = None,
     data: Data = None,
 ) -> None:
     """Run every study and write the pages of a report: findings, papers, studies and a ledger.
@@ -201,7 +219,7 @@ def report(
     require(bool(names), "a report shows the registered studies", "none", remedy)
     _require_writable(out, "the folder for the page", "name another with --out")
     _check_store(store, names, preset)
-    with _data_folder(data), _executor(workers) as executor:
+    with _data_folder(data), _executor(workers, on) as executor:
         written = write_report(names, out, preset=preset, executor=executor, store=store)
     for entry in written.failures:
         print(f"partwhole: {entry.name} failed. {entry.reason}", file=sys.stderr)
@@ -229,7 +247,7 @@ def store_(
         action: list shows them by study; clear removes them.
         study: Only the cells of this study.
     """
-    from partwhole.store import clear, stored_cells
+    from partwhole.store import clear, scratch_folders, stored_cells
 
     root = _check_store(store, writes=action == "clear")
     if study is not None:
@@ -244,6 +262,11 @@ def store_(
         group = [cell for cell in cells if cell.study == name]
         size, last = sum(cell.size for cell in group), max(cell.time for cell in group)
         print(f"{name}: {_cells(len(group))}, {size / 1e6:.1f} MB, last {last}")
+    unfinished = scratch_folders(root, study)
+    for name in sorted({folder.study for folder in unfinished}):
+        group = [folder for folder in unfinished if folder.study == name]
+        size = sum(folder.size for folder in group)
+        print(f"{name}: {_cells(len(group))} not finished, {size / 1e6:.1f} MB of checkpoints")
     print(f"{_cells(len(cells))} in {root}")
 
 
@@ -256,10 +279,10 @@ def cite() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command.
 
-    The exit code is 0 for success; 1 if an audited split is unsupported, or a study of a report
-    failed; 2 on bad input, reported in one sentence; 3 if partwhole itself failed, so that nothing
-    can be concluded; 130 after an interrupt. If the reader of the output closes it early, an audit
-    keeps its exit code and other commands end with 141.
+    The exit code is 0 for success; 1 if an audited split is unsupported, a study of a report
+    failed, or a study lacks cells; 2 on bad input, reported in one sentence; 3 if partwhole itself
+    failed, so that nothing can be concluded; 130 after an interrupt. If the reader of the output
+    closes it early, an audit keeps its exit code and other commands end with 141.
     """
     args = list(sys.argv[1:] if argv is None else argv)
     for name in ("stdout", "stderr"):
@@ -278,6 +301,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except (InputError, MissingExtraError) as error:
         _leave(str(error), BAD_INPUT)
+    except LostError as error:
+        _leave(str(error), MISSING)
     except BrokenPipeError:
         # The reader of the output closed it, as `head` does: no message.
         discard_output()
@@ -391,9 +416,21 @@ def _data_folder(data: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def _executor(workers: int) -> Iterator[Executor | None]:
+def _executor(workers: int, on: str | None) -> Iterator[Executor | None]:
     from partwhole.study.execution import spawned
 
+    if on is not None:
+        require(
+            workers == 1,
+            "cells are computed by workers of this command, or on a cluster",
+            f"--workers {workers} and --on {on}",
+            "leave one of them out; --on local:N has processes of this machine",
+        )
+        from partwhole.study.clusters import cluster_at
+
+        with cluster_at(on) as cluster:
+            yield cluster
+        return
     if workers == 1:
         yield None
         return

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from partwhole._extras import needs
 
 if TYPE_CHECKING:
+    from partwhole.study.calls import Cluster as Cluster
     from partwhole.study.chart import key as key
     from partwhole.study.chart import series as series
     from partwhole.study.claim import Estimate as Estimate
+    from partwhole.study.clusters import cluster_at as cluster_at
     from partwhole.study.dataset import layout as layout
     from partwhole.study.dataset import published as published
     from partwhole.study.estimates import geometric_mean as geometric_mean
@@ -32,16 +34,20 @@ if TYPE_CHECKING:
     from partwhole.study.execution import run as run
     from partwhole.study.figure import COLOURS as COLOURS
     from partwhole.study.figure import save_figure as save_figure
+    from partwhole.study.parts import kept_part as kept_part
 
 # The module of each name, imported on first use, because `partwhole list` needs few of them.
 HOMES = {
     "Arrays": "execution",
     "COLOURS": "figure",
     "Cells": "execution",
+    "Cluster": "calls",
     "Config": "execution",
     "Estimate": "claim",
     "Result": "execution",
+    "cluster_at": "clusters",
     "geometric_mean": "estimates",
+    "kept_part": "parts",
     "key": "chart",
     "layout": "dataset",
     "mean": "estimates",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
@@ -22,12 +24,16 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Count
 from partwhole._workers import WorkerLostError, Workers
+from partwhole._writing import WriteError, naming
 from partwhole.store import sweep
 from partwhole.study.bars import Bars
 from partwhole.study.claim import Claim
 from partwhole.study.compiled import keep_compiled
 from partwhole.study.declaration import Declaration, Findings, declared
+from partwhole.study.hooks import called, seconds_of, takes_scratch
+from partwhole.study.missing import CellsMissingError
 from partwhole.study.registry import find, load, place_of, short_name
+from partwhole.study.remote import Remote, last_lines, send_cells
 from partwhole.study.source import NO_SOURCE, Source, fingerprint, source_of
 from partwhole.tasks.images._files import data_folder, use_data_folder
 
@@ -40,7 +46,8 @@ class Study(Protocol):
     """The interface of a study module, beside the TOML file of its name with its sentences.
 
     `numbers` returns the numbers that its `Declaration` names. A configuration has the key "seed",
-    a number, or "seeds", a list of numbers, if its cell is random.
+    a number, or "seeds", a list of numbers, if its cell is random. Beyond this a study may define
+    what `partwhole.study.hooks` describes: `cell(config, scratch)`, `seconds(config)` and ON_GPU.
     """
 
     PRESETS: Mapping[str, Sequence[Config]]
@@ -150,7 +157,7 @@ def run(
         A preset of the study.
     executor : concurrent.futures.Executor, default None
         Executor of the cells; None is this process, one cell after another. The result does not
-        depend on it. For processes see `spawned`.
+        depend on it. For processes see `spawned`, for clusters `cluster_at`.
     store : Path, default None
         Folder of the store; None is `partwhole.store.default_root()`.
     progress : bool, default True
@@ -164,6 +171,10 @@ def run(
     ------
     InputError
         If the study or the preset does not exist, or the study can't be imported.
+    WorkerLostError
+        If a cell ends its process, and so does a second attempt.
+    CellsMissingError
+        If cells that were sent to a cluster failed; the others are in the store.
     """
     submitted = submit(study, preset, executor=executor, store=store)
     with Bars(0 if progress else None) as bars:
@@ -183,15 +194,30 @@ def submit(
     """
     module = load(study) if isinstance(study, ModuleType) else find(study)
     configs = configurations(module, preset)
-    root = _root(store)
-    sweep(short_name(module), root)
+    sweep(short_name(module), _root(store))
     source = source_of(module)
+    root, start = _root(store), time.perf_counter()
+    if isinstance(executor, Remote):
+        futures = send_cells(module, preset, configs, executor, root=root)
+        return SubmittedStudy(module, preset, configs, None, futures, start, remote=True)
     if executor is None:
         work = partial(_obtained, module, source=source, root=root)
     else:
         work = partial(_work, place_of(module), source=source, root=root, data=data_folder())
-    futures = None if executor is None else [executor.submit(work, config) for config in configs]
-    return SubmittedStudy(module, preset, configs, work, futures, time.perf_counter())
+    futures = None if executor is None else _submitted(executor, work, module, configs)
+    return SubmittedStudy(module, preset, configs, work, futures, start)
+
+
+def _submitted(
+    executor: Executor, work: Callable[[Config], store.Cell], study: ModuleType,
+    configs: list[Config],
+) -> list[Future[store.Cell]]:  # fmt: skip
+    """Submit cells, those first that take longest, and return their futures in order."""
+    expected = [seconds_of(study, config) for config in configs]
+    futures: dict[int, Future[store.Cell]] = {}
+    for place in sorted(range(len(configs)), key=lambda place: -expected[place]):
+        futures[place] = executor.submit(work, configs[place])
+    return [futures[place] for place in range(len(configs))]
 
 
 class SubmittedStudy(NamedTuple):
@@ -200,9 +226,10 @@ class SubmittedStudy(NamedTuple):
     module: ModuleType
     preset: str
     configs: list[Config]
-    work: Callable[[Config], store.Cell]
+    work: Callable[[Config], store.Cell] | None
     futures: list[Future[store.Cell]] | None
     start: float
+    remote: bool = False
 
     def result(self, bars: Bars) -> Result:
         """Wait for the cells, gather them, and compare them with the claims."""
@@ -228,19 +255,29 @@ class SubmittedStudy(NamedTuple):
 
     def _cells(self, bars: Bars) -> list[store.Cell]:
         if self.futures is None:
+            assert self.work is not None
             cells = []
             for config in self.configs:
                 cells.append(self.work(config))
                 bars.cell_ended()
             return cells
         configs = dict(zip(self.futures, self.configs, strict=True))
+        missing: list[tuple[Config, str]] = []
         try:
-            for future in as_completed(self.futures):
-                self._result(future, configs[future])
+            for future in as_completed(configs):
+                try:
+                    self._result(future, configs[future])
+                except Exception as error:
+                    # Of those that were sent away the others are worth having.
+                    if not self.remote or isinstance(error, WriteError):
+                        raise
+                    missing.append((configs[future], last_lines(error)[-1]))
                 bars.cell_ended()
         except BaseException:
             self.cancel()
             raise
+        if missing:
+            raise CellsMissingError(short_name(self.module), len(configs), missing)
         return [future.result() for future in self.futures]
 
     def _result(self, future: Future[store.Cell], config: Config) -> None:
@@ -254,6 +291,8 @@ class SubmittedStudy(NamedTuple):
                 "replaces a process that ends"
             ) from error
         except WorkerLostError as error:
+            if self.remote:
+                raise
             raise WorkerLostError(
                 f"a cell does not end its process; got {store.canonical(config)}, for which "
                 f"{error}; use fewer workers, so that each has more memory"
@@ -295,14 +334,27 @@ def _obtained(study: ModuleType, config: Config, *, source: Source, root: Path) 
     source.require_unchanged()
     if source.digest == NO_SOURCE:
         # Without a source its cells can't be told from those of an earlier version.
-        return store.fresh(lambda: study.cell(dict(config)))
-    compute = partial(_computed, study, config, root)
-    return store.obtain(short_name(study), config, compute, source=source.digest, root=root)
+        if not takes_scratch(study):
+            return store.fresh(partial(called, study, config, None))
+        with tempfile.TemporaryDirectory() as folder:
+            return store.fresh(partial(called, study, config, Path(folder)))
+    key = {"source": source.digest, "root": root}
+    scratch = None
+    if takes_scratch(study):
+        scratch = store.scratch_folder(short_name(study), config, **key)
+    compute = partial(_computed, study, config, root, scratch)
+    cell = store.obtain(short_name(study), config, compute, **key)
+    if cell.computed and scratch is not None:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return cell
 
 
-def _computed(study: ModuleType, config: Config, root: Path) -> Arrays:
+def _computed(study: ModuleType, config: Config, root: Path, scratch: Path | None) -> Arrays:
     keep_compiled(root)
-    return study.cell(dict(config))
+    if scratch is not None:
+        with naming(scratch):
+            scratch.mkdir(exist_ok=True)
+    return called(study, config, scratch)
 
 
 def _attributes(

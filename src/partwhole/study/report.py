@@ -19,6 +19,7 @@ from partwhole.study.bars import Bars
 from partwhole.study.evidence import better
 from partwhole.study.execution import Result, SubmittedStudy, submit
 from partwhole.study.figure import render
+from partwhole.study.missing import CellsMissingError
 from partwhole.study.pages import FAILED, Entry, NotRun, site
 from partwhole.study.registry import find, load, short_name
 
@@ -160,6 +161,6 @@ def _finished(entry: SubmittedStudy | NotRun, bars: Bars, figures: dict[str, byt
 
 def _stopped(name: str, study: ModuleType | None, error: Exception) -> NotRun:
     text = " ".join(str(error).split())
-    # The text of an InputError is a full sentence.
-    reason = text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"
+    is_sentence = isinstance(error, InputError | CellsMissingError)
+    reason = text if is_sentence else f"{type(error).__name__}: {text}"
     return NotRun(name, study, f"It was stopped by an error: {reason}", failed=True)

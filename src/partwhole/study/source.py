@@ -2,7 +2,8 @@
 
 It covers the study's module, and the modules of its package and of partwhole that it imports,
 directly or indirectly, without docstrings and comments. Of the study's module it leaves out the
-sentences, the presets, `gather`, `numbers` and `figure`, and imports that only these need.
+sentences, the presets, `gather`, `numbers`, `figure`, `seconds` and ON_GPU, and imports that only
+these need.
 Installed packages are not covered.
 """
 
@@ -26,7 +27,7 @@ from partwhole.study import HOMES
 DIGITS = 16
 NO_SOURCE = "none"
 # Names in a study's module that its cells do not depend on, unless `cell` refers to them.
-LEFT_OUT = frozenset(("DECLARATION", "PRESETS", "gather", "numbers", "figure"))
+LEFT_OUT = frozenset(("DECLARATION", "ON_GPU", "PRESETS", "figure", "gather", "numbers", "seconds"))
 PACKAGE = "partwhole"
 FRAME = "partwhole.study."  # runs cells; no cell depends on it,
 ESTIMATES = "partwhole.study.estimates"  # except on these functions
