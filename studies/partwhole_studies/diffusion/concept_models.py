@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from partwhole.study import Arrays, Config
@@ -78,8 +80,8 @@ def prompts_of(config: Config, setting: Setting) -> dict[str, Prompt]:
     return prompts
 
 
-def train(config: Config) -> Arrays:
-    """Train one model, and read its samples along the way.
+def train(config: Config, scratch: Path | None = None) -> Arrays:
+    """Train one model, and read its samples along the way; a checkpoint lies in `scratch`.
 
     Returns
     -------
@@ -104,7 +106,10 @@ def train(config: Config) -> Arrays:
         "diffusion", **options, steps=config["steps"], record=steps_of(config), seed=config["seed"]
     )
     data = setting.samples, setting.conditions
-    runs = train_network(setting.model, data, training, read=sampling, progress=False)
+    checkpoint = scratch and scratch / "run.npz"
+    runs = train_network(
+        setting.model, data, training, read=sampling, checkpoint=checkpoint, progress=False
+    )
     assert runs.diffusion is not None
     if isinstance(setting.readers, ConceptSpace):
         return _read(config, setting.readers, runs.diffusion, sampling)

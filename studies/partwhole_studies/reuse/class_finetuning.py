@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from partwhole.networks import image_network
+from partwhole.networks import image_network, load_network, save_network
 from partwhole.networks.layer_dimensions import layer_dimensions
-from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
+from partwhole.study import Arrays, Cells, Config, kept_part, key, layout, mean, published, series
 from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, panels
 from partwhole.tasks import split_classes
@@ -21,6 +23,7 @@ from partwhole.tasks.images.digits import digit_images
 from partwhole.training import Training, train_transfer
 
 SINGLE, MULTI, PUBLISHED = METHODS = ("single-task", "multi-task", "multi-task as published")
+MODES = (("singletask", {}), ("multitask", {}), ("multitask", {"protocol": "published"}))
 RESCALINGS = (0.125, 0.25, 0.5, 1.0, 2.0)
 PARTS = ("test", "main", "auxiliary")
 READINGS = ("before", "after", "shared")
@@ -73,50 +76,47 @@ def tuned(c: float) -> str:
     return f"finetuning, c = {c:g}"
 
 
-def cell(config: Config) -> Arrays:
+def cell(config: Config, scratch: Path | None = None) -> Arrays:
     """Pretrain a network, finetune it in every way, and compare with learning from scratch."""
-    network, seed = config["network"], config["seed"]
-    training, split = _setting(config)
+    network, seed, (training, split) = config["network"], config["seed"], _setting(config)
     splits = {n: split_classes(n_main=n, seed=seed, **split) for n in config["sizes"]}
-    largest = config["sizes"][-1]
-    images = splits[largest]
+    images = splits[largest := config["sizes"][-1]]
     start = image_network(network, images.shape, outputs=images.n_outputs, seed=seed)
 
     def train(net: Any, n: int, mode: Any, **options: Any) -> Any:
-        epochs = config["fewer"].get(mode, training.epochs)
-        options |= {"mode": mode, "progress": False}
-        rule = replace(training, epochs=epochs, seed=seed)
+        rule = replace(training, epochs=config["fewer"].get(mode, training.epochs), seed=seed)
+        options |= {"mode": mode, "progress": False, "checkpoint": scratch and scratch / "run.npz"}
         return train_transfer(net, splits[n], rule, **options)
 
-    pretrained = train(start, largest, "pretraining")
-    modes = {
-        SINGLE: (start, "singletask", {}),
-        MULTI: (start, "multitask", {}),
-        PUBLISHED: (start, "multitask", {"protocol": "published"}),
-    }
-    modes = {way: modes[way] for way in config["ways"]}
-    modes |= {
-        tuned(c): (pretrained.network(0), "finetuning", {"rescale": c})
-        for c in config["rescalings"]
-    }
-    scores, dimensions = [], []
-    for net, mode, options in modes.values():
-        runs = [train(net, n, mode, **options) for n in splits]
-        scores.append([[_accuracy(run, part) for part in PARTS] for run in runs])
-        if mode == "finetuning":
-            inputs = images.samples("main")[0]
-            sizes = layer_dimensions(
-                runs[-1].start,
-                runs[-1].network(0),
-                inputs,
-                layers=LAST[network],
-                statistics="batch",
-            )
-            dimensions.append([sizes.before, sizes.after, sizes.shared])
+    def pretrain() -> dict[str, Any]:
+        run = train(start, largest, "pretraining")
+        networks.append(run.network(0))
+        if scratch:
+            save_network(run.network(0), scratch / "network.npz")
+        return {"accuracy": _accuracy(run, "auxiliary")}
+
+    def compute(net: Any, n: int, mode: Any, options: Config) -> dict[str, Any]:
+        run = train(net, n, mode, **options)
+        arrays: dict[str, Any] = {"score": [_accuracy(run, part) for part in PARTS]}
+        if mode == "finetuning" and n == largest:
+            ends, inputs = (run.start, run.network(0)), images.samples("main")[0]
+            sizes = layer_dimensions(*ends, inputs, layers=LAST[network], statistics="batch")
+            arrays["dimensions"] = [sizes.before, sizes.after, sizes.shared]
+        return arrays
+
+    networks: list[Any] = []
+    accuracy = kept_part(scratch, "pretraining", pretrain)["accuracy"]
+    base = networks[0] if networks else load_network(f"{scratch}/network.npz")
+    modes = {way: (start, *MODES[METHODS.index(way)]) for way in config["ways"]}
+    modes |= {tuned(c): (base, "finetuning", {"rescale": c}) for c in config["rescalings"]}
+    runs = [
+        [kept_part(scratch, f"{way}, {n}", partial(compute, net, n, *options)) for n in splits]
+        for way, (net, *options) in modes.items()
+    ]
     return {
-        "score": np.array(scores),
-        "pretrained": np.array(_accuracy(pretrained, "auxiliary")),
-        "dimensions": np.array(dimensions),
+        "score": np.array([[run["score"] for run in group] for group in runs]),
+        "pretrained": accuracy,
+        "dimensions": np.array([g[-1]["dimensions"] for g in runs if "dimensions" in g[-1]]),
     }
 
 
