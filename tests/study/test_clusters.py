@@ -98,6 +98,7 @@ def test_the_result_is_that_of_one_process_and_each_cell_is_computed_once(two, f
     assert len(notes(folder / "notes", "begin")) == 8
     pids = {pid for _, _, pid in notes(folder / "notes", "begin")}
     assert os.getpid() not in pids
+    assert not list((folder / "store").rglob("*.scratch"))
     again = computed(folder, two)
     assert (again.computed, again.read) == (0, 8)
     assert len(notes(folder / "notes", "begin")) == 8
@@ -108,7 +109,6 @@ def test_the_result_is_that_of_one_process_and_each_cell_is_computed_once(two, f
         here = json.loads((cell.folder / "cell.json").read_text())
         there = json.loads((folder / "alone" / NAME / cell.folder.name / "cell.json").read_text())
         assert {**here, "time": 0, "seconds": 0} == {**there, "time": 0, "seconds": 0}
-    assert not list((folder / "store").rglob("*.scratch"))
     cells(monkeypatch, 1)
     assert computed(folder, two).read == 1
     assert len(configs) == 8

@@ -79,15 +79,15 @@ def parts_of(address: str) -> tuple[str, str]:
     >>> parts_of("local:2"), parts_of("dask://login1:8786")
     (('local', '2'), ('dask', 'login1:8786'))
     """
-    found = re.fullmatch(r"(local):([1-9]\d{0,3})|(dask)://(.+:\d+)|(slurm):(.+\.toml)", address)
+    match = re.fullmatch(r"(local):([1-9]\d{0,3})|(dask)://(.+:\d+)|(slurm):(.+\.toml)", address)
     require(
-        found is not None,
+        match is not None,
         "cells are computed on local:N, dask://HOST:PORT or slurm:FILE.toml",
         repr(address),
         "name one of them, local:2 say",
     )
-    assert found is not None
-    kind, place = (part for part in found.groups() if part is not None)
+    assert match is not None
+    kind, place = (part for part in match.groups() if part is not None)
     return kind, place
 
 

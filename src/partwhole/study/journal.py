@@ -65,9 +65,9 @@ class Journal:
         """Note that a cell has failed, with the last lines of its error."""
         self._write("failed", {"cell": cell, "config": config, "lines": list(lines)})
 
-    def ended(self, how: str) -> None:
+    def ended(self, outcome: str) -> None:
         """Note the end of the run, and close the file."""
-        self._write("ended", {"how": how})
+        self._write("ended", {"outcome": outcome})
         self._stop.set()
         with self._lock:
             if self._file is not None:
@@ -197,7 +197,7 @@ def _follow(state: State, event: str, at: float, facts: dict[str, Any]) -> None:
     elif event == "workers":
         state.workers = int(facts["count"])
     elif event == "ended":
-        state.ended = facts["how"]
+        state.ended = facts["outcome"]
 
 
 def _is_alive(state: State, beat: float) -> bool:
