@@ -1,0 +1,167 @@
+"""Time training steps at published sizes on the device that JAX finds, and count their operations.
+
+Every network at the size and batch of its paper, a jitted step with Adam on data that is already on
+the device: in float32 (whose products an accelerator takes in TF32), with copies of the weights in
+bfloat16 over weights in float32, and of several networks at once by `jax.vmap`, each with its own
+data. Operations are XLA's count for a step. The baseline is the single network in float32 in the
+same run: ratios say how much longer, and for several networks how much longer for each. The
+difference is that of losses after 30 steps from the same start, over the loss. Times are medians of
+5 stretches of 10 steps; compilation is left out.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from partwhole.networks import image_network
+from partwhole.networks.diffusion import diffusion_model
+from partwhole.networks.images.layers import trained
+
+# Of images as published: height, width and channels of two side by side.
+IMAGES = {
+    "convnet": ((28, 38, 2), 128),
+    "resnet": ((32, 32, 6), 128),
+    "vit": ((32, 32, 6), 128),
+    "convnet-small": ((8, 12, 2), 128),
+}
+MODELS = {"paper": 128, "small32": 64, "small16": 64}
+TOGETHER = (4, 16)
+STRETCH, REPEATS, COMPARED = 10, 5, 30
+Step = Callable[..., tuple[Any, Any, Any, jax.Array]]
+
+
+def halved(tree: Any) -> Any:
+    """Return a tree with its numbers in bfloat16."""
+    return jax.tree.map(lambda x: x.astype(jnp.bfloat16) if eqx.is_inexact_array(x) else x, tree)
+
+
+def image_loss(short: bool) -> Callable[..., tuple[jax.Array, Any]]:
+    """Return the mean square error of an image network, and its state afterwards."""
+
+    def loss(kept: Any, rest: Any, images: jax.Array, targets: jax.Array, key: jax.Array) -> Any:
+        network = eqx.combine(kept, rest)
+        used = (halved(network), halved(images)) if short else (network, images)
+        outputs, after = used[0].in_training(used[1], key)
+        state = eqx.partition(after, trained(after))[1]
+        error = jnp.mean((outputs[:, 0].astype(jnp.float32) - targets) ** 2)
+        return error, jax.tree.map(lambda new, old: new.astype(old.dtype), state, rest)
+
+    return loss
+
+
+def model_loss(short: bool) -> Callable[..., tuple[jax.Array, Any]]:
+    """Return the mean square error of the noise that a diffusion model predicts."""
+
+    def loss(kept: Any, rest: Any, images: jax.Array, conditions: jax.Array, key: jax.Array) -> Any:
+        model = eqx.combine(kept, rest)
+        noise = jax.random.normal(key, images.shape)
+        share = jnp.linspace(0.05, 0.95, len(images)).reshape(-1, 1, 1, 1)
+        z = jnp.sqrt(1.0 - share) * images + jnp.sqrt(share) * noise
+        if short:
+            model, z, conditions = halved((model, z, conditions))
+        made = model.noise(z, share.ravel().astype(z.dtype), model.made(conditions))
+        return jnp.mean((made.astype(jnp.float32) - noise) ** 2), rest
+
+    return loss
+
+
+def step_of(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a step of Adam."""
+
+    def step(kept: Any, rest: Any, state: Any, x: jax.Array, y: jax.Array, key: jax.Array) -> Any:
+        (value, rest), slopes = jax.value_and_grad(loss, has_aux=True)(kept, rest, x, y, key)
+        moves, state = optax.adam(1e-3).update(slopes, state)
+        return eqx.apply_updates(kept, moves), rest, state, value
+
+    return step
+
+
+def compiled(step: Callable[..., Any], given: tuple) -> tuple[Step, float]:
+    """Return a compiled step that reuses what it is handed, and its operations."""
+    ready = jax.jit(step, donate_argnums=(0, 1, 2)).lower(*given).compile()
+    counted = ready.cost_analysis()
+    counted = counted[0] if isinstance(counted, list) else counted
+    return ready, float((counted or {}).get("flops", np.nan))
+
+
+def timed(step: Step, given: tuple) -> tuple[float, float]:
+    """Return median seconds for a step, and the mean loss after some steps."""
+    kept, rest, state, x, y, key = jax.tree.map(jnp.array, given)
+    value = jnp.zeros(())
+    for _ in range(COMPARED):
+        kept, rest, state, value = step(kept, rest, state, x, y, key)
+    loss, times = float(jnp.mean(value)), []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        for _ in range(STRETCH):
+            kept, rest, state, value = step(kept, rest, state, x, y, key)
+        jax.block_until_ready(value)
+        times.append((time.perf_counter() - start) / STRETCH)
+    return float(np.median(times)), loss
+
+
+def row(name: str, loss: Callable[[bool], Callable[..., Any]], start: tuple, batch: int) -> str:
+    """Return a line of the table."""
+    step = step_of(loss(False))
+    ready, operations = compiled(step, start)
+    single, value = timed(ready, start)
+    cells = [
+        f"{name}, batch {batch}: {1e3 * single:.2f} ms",
+        f"{operations / 1e9:.1f} Gflop, {operations / single / 1e12:.2f} Tflop/s",
+    ]
+    try:
+        short, other = timed(compiled(step_of(loss(True)), start)[0], start)
+        cells.append(f"bfloat16 {short / single:.2f} (loss {abs(other - value) / value:.1%} off)")
+    except TypeError as error:
+        cells.append(f"bfloat16 not possible: {str(error).splitlines()[0]}")
+    for count in TOGETHER:
+        many = (
+            jax.tree.map(lambda x, n=count: jnp.broadcast_to(x, (n, *x.shape)), start[:-1]),
+            jax.random.split(start[-1], count),
+        )
+        given = (*many[0], many[1])
+        try:
+            together = timed(compiled(jax.vmap(step), given)[0], given)[0]
+        except jax.errors.JaxRuntimeError as error:
+            cells.append(f"{count} at once: {str(error)[:40]}")
+            break
+        cells.append(f"{count} at once {together / single / count:.2f} each")
+    return "; ".join(cells)
+
+
+def main(names: list[str]) -> None:
+    """Print a line for every network, or for those that are named."""
+    device = jax.devices()[0]
+    print(f"{device.device_kind} ({device.platform}), jax {jax.__version__}", flush=True)
+    rng, key = np.random.default_rng(0), jax.random.key(0)
+    for name, (shape, batch) in IMAGES.items():
+        if names and name not in names:
+            continue
+        network = image_network(name, shape, outputs=1, seed=0)
+        kept, rest = eqx.partition(network, trained(network))
+        x = jnp.asarray(rng.normal(size=(batch, *shape)), jnp.float32)
+        y = jnp.asarray(rng.normal(size=batch), jnp.float32)
+        state = optax.adam(1e-3).init(kept)
+        print(row(name, image_loss, (kept, rest, state, x, y, key), batch), flush=True)
+    for name, batch in MODELS.items():
+        if names and name not in names:
+            continue
+        model = diffusion_model(name, condition=4, seed=0)
+        kept, rest = eqx.partition(model, eqx.is_inexact_array)
+        x = jnp.asarray(rng.random((batch, *model.shape)), jnp.float32)
+        y = jnp.asarray(rng.random((batch, 4)), jnp.float32)
+        state = optax.adam(1e-3).init(kept)
+        print(row(f"U-Net {name}", model_loss, (kept, rest, state, x, y, key), batch), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
