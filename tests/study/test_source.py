@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 import types
@@ -13,7 +14,7 @@ import tiny_study
 from partwhole import study as frame
 from partwhole._checks import InputError
 from partwhole.study import declaration, execution, registry
-from partwhole.study.source import NO_SOURCE, fingerprint, source_of
+from partwhole.study.source import NO_SOURCE, _written, fingerprint, source_of
 
 STUDY = '''
 """What a square is."""
@@ -274,3 +275,19 @@ def test_a_study_without_a_file_is_never_read_from_the_store(tmp_path):
         result = frame.run(module, store=tmp_path, progress=False)
         assert (result.computed, result.read) == (12, 0)
     assert not list(tmp_path.rglob("*.npz"))
+
+
+def test_a_tree_is_written_alike_by_every_version_of_python():
+    # Versions differ in quotes within strings, in empty fields, and in empty pieces of strings.
+    written = "FormattedValue(value=Name(id='x', ctx=Load()), conversion=-1"
+    for piece, spec in (("'{x}'", ""), ('"{x}"', ""), ("'{x:>{n}}'", ">{n}")):
+        (statement,) = ast.parse(f"f{piece}").body
+        text = f"Expr(value=JoinedStr([{written}"
+        if spec:
+            inner = "FormattedValue(value=Name(id='n', ctx=Load()), conversion=-1)"
+            text += f", format_spec=JoinedStr([Constant(value='>'), {inner}])"
+        assert _written(statement) == f"{text})]))"
+    (function,) = ast.parse("def f():\n    pass").body
+    assert _written(function) == "FunctionDef(name='f', args=arguments(), body=[Pass()])"
+    string = ast.JoinedStr([ast.Constant("a"), ast.Constant("")])
+    assert _written(string) == "JoinedStr([Constant(value='a')])"

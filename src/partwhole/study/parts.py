@@ -12,6 +12,8 @@ from partwhole._checks import require
 from partwhole._reading import read_npz
 from partwhole._writing import npz, write_all
 
+CHECKPOINT = "run.npz"
+
 
 def kept_part(
     scratch: Path | None, name: str, compute: Callable[[], Mapping[str, Any]]
@@ -19,7 +21,8 @@ def kept_part(
     """Return the arrays of a part of a cell, from an attempt that was interrupted, or computed.
 
     A cell of many trainings loses only the one that it was at, and not even that where the training
-    has a checkpoint in the same folder.
+    has its checkpoint in ``run.npz`` in the same folder. That file is removed once the part is
+    kept, so that the checkpoint of the next part can lie there.
 
     Parameters
     ----------
@@ -60,4 +63,5 @@ def kept_part(
     except (OSError, ValueError):  # absent, or damaged
         arrays = {key: np.asarray(value) for key, value in compute().items()}
         write_all({file: npz(arrays)})
+        (scratch / CHECKPOINT).unlink(missing_ok=True)
         return arrays

@@ -113,7 +113,7 @@ def _read(study: ModuleType) -> Source:
     package = start if path.name == "__init__.py" else start.rpartition(".")[0]
     tree = _parsed(path, path.stat().st_mtime_ns)
     statements = _needed_by_cells(tree)
-    parts, files = [("", "\n".join(map(ast.unparse, statements)))], {}
+    parts, files = [("", "\n".join(map(_written, statements)))], {}
     files[study.__name__] = (study.__name__, str(path), path.stat().st_mtime_ns)
     waiting = [name for node in statements for name in _imported(node, package)]
     waiting.append(start.rpartition(".")[0] or start)
@@ -216,7 +216,28 @@ def _whole(path: Path, time: int, module: str) -> tuple[str, tuple[str, ...]]:
     """Return the text of a module, and the names of its imports."""
     tree = _parsed(path, time)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    return ast.unparse(tree), tuple(dict.fromkeys(_imported(tree, package)))
+    return _written(tree), tuple(dict.fromkeys(_imported(tree, package)))
+
+
+def _written(part: Any) -> str:
+    """Return a tree as text that is the same for every version of Python.
+
+    What `ast.unparse` and `ast.dump` return depends on it: versions quote strings within strings
+    differently, and write or leave out what is empty.
+    """
+    if isinstance(part, ast.JoinedStr):  # of which some versions have empty pieces
+        pieces = [x for x in part.values if not (isinstance(x, ast.Constant) and x.value == "")]
+        return f"JoinedStr({_written(pieces)})"
+    if isinstance(part, ast.AST):
+        fields = [
+            f"{name}={_written(value)}"
+            for name, value in ast.iter_fields(part)
+            if value is not None and value != []
+        ]
+        return f"{type(part).__name__}({', '.join(fields)})"
+    if isinstance(part, list):
+        return f"[{', '.join(map(_written, part))}]"
+    return repr(part)
 
 
 @cache
