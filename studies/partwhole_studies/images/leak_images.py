@@ -43,11 +43,11 @@ VARIABLES = {
 }
 LABELS = {"slope": "slope of unseen sums", "value": "value in unseen sums"}
 ROUTES = {
-    "before": "salience before,\nlate layer",
-    "after": "salience after,\nlast layer",
-    "readout": "predicted readout,\nfixed features",
-    "regime": "trained readout,\nfixed features",
-    "relative": "salience before,\nseen sums = 1",
+    "before": "salience\nbefore,\nlate layer",
+    "after": "salience\nafter,\nlast layer",
+    "readout": "readout of\nlast layer,\npredicted",
+    "regime": "readout of\nlast layer,\ntrained",
+    "relative": "salience\nbefore,\nseen sums = 1",
 }
 
 
@@ -172,7 +172,7 @@ def _draw_items(ax: Axes, data: xr.Dataset) -> None:
         for distance, fill in zip(values.distance, ("white", look(i)["color"]), strict=True):
             style = look(i, line=False, markersize=4.5, markerfacecolor=fill)
             ax.plot(data.item, values.sel(distance=distance), **style)
-    ax.set(xlabel="item", ylabel=LABELS["value"], title="Items, one anchor (filled: far)")
+    ax.set(xlabel="item", ylabel=LABELS["value"], title="One anchor (filled: far)")
 
 
 def _draw_differences(ax: Axes, data: xr.Dataset) -> None:
