@@ -17,6 +17,7 @@ from itertools import count
 from typing import Any
 
 from partwhole._checks import InputError, require
+from partwhole._door import door
 from partwhole._extras import MissingExtraError
 from partwhole._lost import LostError
 from partwhole._workers import WorkerLostError, _answer
@@ -138,6 +139,7 @@ class Cluster(Remote):
         """Call a function on a worker; workers can import what it is made of."""
         return self.send(partial(fn, *args, **kwargs))
 
+    @door
     def send(
         self,
         call: Callable[[], Any],
@@ -168,6 +170,7 @@ class Cluster(Remote):
     def n_workers(self) -> int:
         return len(self._workers)
 
+    @door
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more calls, wait for those that were sent, and disconnect."""
         with self._lock:
