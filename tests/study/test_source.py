@@ -152,8 +152,27 @@ def test_partwhole_itself_is_looked_at(monkeypatch):
     monkeypatch.undo()
     assert source._read(exposure) == before
     names = {module for module, _, _ in before.files}
-    assert {"partwhole.tasks", "partwhole.features.overlap", "partwhole_studies"} <= names
+    assert {"partwhole.tasks.toys", "partwhole.features.overlap", "partwhole_studies"} <= names
     assert not {name for name in names if name.startswith(("partwhole.study", "partwhole.cli"))}
+
+
+@pytest.mark.parametrize(("imports", "covered", "left_out"), [
+    # A name of partwhole itself, of a room, of a folder in a room, and a room as a whole.
+    ("from partwhole import solve", "limits.solvers.minimum_norm", "limits.addition"),
+    ("from partwhole import compare", "comparison", "atlas.overview"),
+    ("from partwhole.measures import slope", "measures.slope", "measures.readouts.resolvent"),
+    ("from partwhole.measures.readouts import SVM", "measures.readouts.svm", "measures.swing"),
+    ("from partwhole import measures", "measures.readouts.resolvent", "atlas.overview"),
+    ("import partwhole.measures as m", "measures.readouts.resolvent", "atlas.overview"),
+    ("import partwhole as pw", "atlas.overview", "study.report"),
+])  # fmt: skip
+def test_of_a_room_those_modules_count_whose_names_are_imported(
+    written, imports, covered, left_out
+):
+    study = written(square=("import numpy as np", f"import numpy as np\n{imports}"))
+    names = {module for module, _, _ in source_of(study).files}
+    assert f"partwhole.{covered}" in names
+    assert f"partwhole.{left_out}" not in names
 
 
 LATE = """

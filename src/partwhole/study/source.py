@@ -1,9 +1,9 @@
 """The source that the cells of a study depend on, as a short hash.
 
 It covers the study's module, and the modules of its package and of partwhole that it imports,
-directly or indirectly, without docstrings and comments. Of the study's module it leaves out the
-sentences, the presets, `gather`, `numbers`, `figure`, `seconds` and ON_GPU, and imports that only
-these need.
+directly or indirectly, without docstrings and comments; of a room of partwhole, those from which
+the room has the names that are imported. Of the study's module it leaves out the sentences,
+the presets, `gather`, `numbers`, `figure`, `seconds` and ON_GPU, and imports that only these need.
 Installed packages are not covered.
 """
 
@@ -31,6 +31,7 @@ LEFT_OUT = frozenset(("DECLARATION", "ON_GPU", "PRESETS", "figure", "gather", "n
 PACKAGE = "partwhole"
 FRAME = "partwhole.study."  # runs cells; no cell depends on it,
 ESTIMATES = "partwhole.study.estimates"  # except on these functions
+BY_NAME = "from "  # marks a package of which names are imported
 _RESTART = "import it again in a new process, or give the path of its file"
 
 
@@ -116,16 +117,22 @@ def _read(study: ModuleType) -> Source:
     parts, files = [("", "\n".join(map(_written, statements)))], {}
     files[study.__name__] = (study.__name__, str(path), path.stat().st_mtime_ns)
     waiting = [name for node in statements for name in _imported(node, package)]
-    waiting.append(start.rpartition(".")[0] or start)
+    waiting.append(BY_NAME + (start.rpartition(".")[0] or start))
     seen = {start, study.__name__}
     while waiting:
-        module = waiting.pop()
-        if module in seen or (f"{module}.".startswith(FRAME) and module != ESTIMATES):
+        name = waiting.pop()
+        module = name.removeprefix(BY_NAME)
+        if name in seen or module in seen:
             continue
-        seen.add(module)
-        waiting.append(module.rpartition(".")[0] or module)  # its package is imported first
+        if f"{module}.".startswith(FRAME) and module != ESTIMATES:
+            continue
+        seen.add(name)
+        waiting.append(BY_NAME + (module.rpartition(".")[0] or module))  # imported first
         file = _file(module, top)
         if file is None:
+            waiting += _passed_on(*module.rpartition(".")[::2])
+            continue
+        if name != module and _passes_on(module, file):
             continue
         time = file.stat().st_mtime_ns
         text, names = _whole(file, time, module)
@@ -198,17 +205,58 @@ def _imported(tree: ast.AST, package: str) -> Iterator[str]:
             parts = package.split(".")
             above = parts[: len(parts) - node.level + 1] if node.level else []
             module = ".".join([*above, *([node.module] if node.module else [])])
-            yield module
+            is_whole = any(alias.name == "*" for alias in node.names)
+            yield module if is_whole else BY_NAME + module
             if module == FRAME[:-1]:
                 yield from (f"{FRAME}{HOMES.get(alias.name, alias.name)}" for alias in node.names)
             yield from (f"{module}.{alias.name}" for alias in node.names if alias.name != "*")
+
+
+def _passes_on(module: str, file: Path) -> bool:
+    """Return whether a package of partwhole only passes on what its modules define."""
+    if file.name != "__init__.py" or module.partition(".")[0] != PACKAGE:
+        return False
+    tree = _parsed(file, file.stat().st_mtime_ns)
+    return all(
+        isinstance(node, ast.Import | ast.ImportFrom | ast.Pass) or {*_bound(node)} == {"__all__"}
+        for node in tree.body
+    )
+
+
+def _passed_on(package: str, name: str) -> list[str]:
+    """Return the modules from which a package of partwhole has a name that it passes on."""
+    if package == PACKAGE:
+        home = f"{PACKAGE}.{_homes().get(name, '')}"
+        return [BY_NAME + home, f"{home}.{name}"] if name in _homes() else []
+    file = _file(package, PACKAGE) if package.partition(".")[0] == PACKAGE else None
+    if file is None or not _passes_on(package, file):
+        return []
+    tree = _parsed(file, file.stat().st_mtime_ns)
+    return [
+        source
+        for node in tree.body
+        if name in {*_bound(node)} and isinstance(node, ast.ImportFrom)
+        for source in _imported(_only(node, name), package)
+    ]
+
+
+def _only(node: ast.ImportFrom, name: str) -> ast.ImportFrom:
+    names = [alias for alias in node.names if (alias.asname or alias.name) == name]
+    return ast.ImportFrom(node.module, names, node.level)
+
+
+def _homes() -> dict[str, str]:
+    """Return the room or module of each name of partwhole itself."""
+    import partwhole
+
+    return partwhole._HOMES
 
 
 @cache
 def _rooms() -> tuple[str, ...]:
     import partwhole
 
-    return tuple(f"{PACKAGE}.{name}" for name in (*partwhole.__all__, *partwhole._HOMES.values()))
+    return tuple(f"{PACKAGE}.{name}" for name in (*partwhole.__all__, *_homes().values()))
 
 
 @cache
