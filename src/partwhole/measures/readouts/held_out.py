@@ -136,9 +136,10 @@ class HeldOutReadouts:
         """Return root mean squares of what parts answers from their predictions and targets.
 
         "training trials", "test trials": sampling of either, predicted. "difference": between
-        predicted and measured answers, of which both are a part. "saliences": between predictions
-        from saliences and from means, the misfit of the overlap kernel. "neurons": sampling of
-        neurons, with that part of the noise which is independent between them.
+        predicted and measured answers; it can be smaller than both, as predictions rest on the
+        means and the noise of the same trials. "saliences": between predictions from saliences and
+        from means, the misfit of the overlap kernel. "neurons": sampling of neurons, with that part
+        of the noise which is independent between them.
         """
         parts = {
             "training trials": np.mean(self.between),
