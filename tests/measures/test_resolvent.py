@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from partwhole._checks import InputError
 from partwhole.features.subsets import overlap_sets
 from partwhole.measures.readouts import held_out_readouts, predict_readout
 from partwhole.measures.readouts.equivalent import answers_of
@@ -202,21 +205,28 @@ def test_single_trials_are_predicted_with_the_noise_of_all_conditions():
 
 
 def test_without_a_solution_noise_is_shrunk():
-    """As many features as degrees of freedom and hardly any penalty."""
-    measured = recording(40, m=6)
+    """Somewhat more features than degrees of freedom, 40, and hardly any penalty."""
+    measured = recording(46, m=6)
     trials = Trials.of(measured.responses, measured.condition_of_trial, measured.conditions)
     counts = np.where(np.arange(9) == 0, 0, trials.counts)
     y = measured.conditions.sum(axis=1)[:, None].astype(float)
     described = trials.training(counts)
     assert described.shrunk is not None
-    for ridge in (1e-9, 1e-3, 10.0):
-        answers, _ = answers_of(described, counts, y, ridge)
-        assert np.isfinite(answers.mean).all()
-        assert answers.between.min() > 0
     shrunk = described.shrunk()
+    assert isinstance(shrunk.covariance, Known)
     noise = NoiseSpectrum.of_residuals(trials.residuals[measured.condition_of_trial != 0], 40)
     assert shrunk.spectrum.mean_variance == pytest.approx(noise.spectrum.mean_variance)
-    assert isinstance(shrunk.covariance, Known)
+    for ridge in (1e-9, 1e-3):
+        with pytest.raises(InputError, match="raise ridge, or add trials"):
+            answers_of(replace(described, shrunk=None), counts, y, ridge)
+        answers, _ = answers_of(described, counts, y, ridge)
+        expected, _ = answers_of(shrunk, counts, y, ridge)
+        np.testing.assert_array_equal(answers.mean, expected.mean)
+        np.testing.assert_array_equal(answers.between, expected.between)
+    # With a penalty the estimate itself has a solution.
+    answers, _ = answers_of(described, counts, y, 10.0)
+    alone, _ = answers_of(replace(described, shrunk=None), counts, y, 10.0)
+    np.testing.assert_array_equal(answers.mean, alone.mean)
 
 
 def test_products_by_overlap_have_functions_on_average_over_rotations():
