@@ -1,17 +1,20 @@
 """Time training steps at published sizes on the device that JAX finds, and count their operations.
 
 Every network at the size and batch of its paper, a jitted step with Adam on data that is already on
-the device: in float32 (whose products an accelerator takes in TF32), with copies of the weights in
-bfloat16 over weights in float32, and of several networks at once by `jax.vmap`, each with its own
-data. Operations are XLA's count for a step. The baseline is the single network in float32 in the
-same run: ratios say how much longer, and for several networks how much longer for each. The
-difference is that of losses after 30 steps from the same start, over the loss. Times are medians of
-5 stretches of 10 steps; compilation is left out.
+the device: in float32 (whose products an accelerator takes in TF32), called from Python; ten steps
+in a compiled loop; all parameters in one row; copies of the weights in bfloat16 over weights in
+float32; and several networks at once by `jax.vmap`, each with its own data. Operations are XLA's
+count for a step. The baseline is the single network in float32 in the same run: ratios say how much
+longer a step takes, and for several networks how much longer for each. Beside it stand the seconds
+until it is compiled. The difference is that of losses after 30 steps from the same start, over the
+loss. Times are medians of 5 stretches of 10 steps.
+
+    python benchmarks/bench_device.py [NETWORK ...] [--only VARIANT ...]
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +38,7 @@ IMAGES = {
 }
 MODELS: dict[Any, int] = {"paper": 64, "small32": 64, "small16": 64}
 TOGETHER = (4, 16)
+VARIANTS = ("loop", "row", "bfloat16", *map(str, TOGETHER))
 STRETCH, REPEATS, COMPARED = 10, 5, 30
 Step = Callable[..., tuple[Any, Any, Any, jax.Array]]
 
@@ -85,41 +89,90 @@ def step_of(loss: Callable[..., Any]) -> Callable[..., Any]:
     return step
 
 
-def compiled(step: Callable[..., Any], given: tuple) -> tuple[Step, float]:
-    """Return a compiled step that reuses what it is handed, and its operations."""
-    ready = jax.jit(step, donate_argnums=(0, 1, 2)).lower(*given).compile()
-    counted = ready.cost_analysis()
-    counted = counted[0] if isinstance(counted, list) else counted
-    return ready, float((counted or {}).get("flops", np.nan))
+def looped(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a stretch of steps in a compiled loop."""
+
+    def stretch(kept: Any, rest: Any, state: Any, x: Any, y: Any, key: Any) -> Any:
+        def body(_: Any, carried: Any) -> Any:
+            return step(*carried[:3], x, y, key)
+
+        return jax.lax.fori_loop(0, STRETCH, body, (kept, rest, state, jnp.zeros(())))
+
+    return stretch
 
 
-def timed(step: Step, given: tuple) -> tuple[float, float]:
+def in_a_row(loss: Callable[..., Any], kept: Any) -> tuple[Callable[..., Any], jax.Array]:
+    """Return the loss of parameters in one row, and the row."""
+    leaves, tree = jax.tree.flatten(kept)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+
+    def of_row(row: jax.Array, *others: Any) -> Any:
+        parts = jnp.split(row, ends[:-1])
+        shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+        return loss(jax.tree.unflatten(tree, shaped), *others)
+
+    return of_row, jnp.concatenate([leaf.ravel() for leaf in leaves])
+
+
+def compiled(step: Callable[..., Any], given: tuple) -> tuple[Step, float, float]:
+    """Return a compiled step that reuses what it is handed, its operations, and the seconds."""
+    start = time.perf_counter()
+    lowered = jax.jit(step, donate_argnums=(0, 1, 2)).lower(*given)
+    # Before compilation: on a GPU convolutions become calls whose operations are not counted.
+    counted = lowered.cost_analysis()
+    ready = lowered.compile()
+    return ready, float((counted or {}).get("flops", np.nan)), time.perf_counter() - start
+
+
+def timed(step: Step, given: tuple, calls: int = STRETCH) -> tuple[float, float]:
     """Return median seconds for a step, and the mean loss after some steps."""
     kept, rest, state, x, y, key = jax.tree.map(jnp.array, given)
     value = jnp.zeros(())
-    for _ in range(COMPARED):
+    for _ in range(COMPARED * calls // STRETCH):
         kept, rest, state, value = step(kept, rest, state, x, y, key)
     loss, times = float(jnp.mean(value)), []
     for _ in range(REPEATS):
         start = time.perf_counter()
-        for _ in range(STRETCH):
+        for _ in range(calls):
             kept, rest, state, value = step(kept, rest, state, x, y, key)
         jax.block_until_ready(value)
         times.append((time.perf_counter() - start) / STRETCH)
     return float(np.median(times)), loss
 
 
-def row(name: str, loss: Callable[[bool], Callable[..., Any]], start: tuple, batch: int) -> None:
+def row(
+    name: str, loss: Callable[[bool], Callable[..., Any]], start: tuple, batch: int, only: list[str]
+) -> None:
     """Print a line of the table, a part as soon as it is known."""
     step = step_of(loss(False))
-    ready, operations = compiled(step, start)
+    ready, operations, seconds = compiled(step, start)
     single, value = timed(ready, start)
     print(f"{name}, batch {batch}: {1e3 * single:.2f} ms", end="", flush=True)
     print(f", {operations / 1e9:.1f} Gflop, {operations / single / 1e12:.2f} Tflop/s", end="")
-    short, other = timed(compiled(step_of(loss(True)), start)[0], start)
-    off = abs(other - value) / value
-    print(f"; bfloat16 {short / single:.2f} (loss {off:.1%} off)", end="", flush=True)
+    print(f", compiled in {seconds:.0f} s", end="", flush=True)
+    if "loop" in only:
+        stretch, _, seconds = compiled(looped(step), start)
+        print(f"; loop {timed(stretch, start, 1)[0] / single:.2f} ({seconds:.0f} s)", end="")
+    if "row" in only:
+        of_row, parameters = in_a_row(loss(False), start[0])
+        given = (parameters, start[1], optax.adam(1e-3).init(parameters), *start[3:])
+        of_rows = step_of(of_row)
+        in_row = timed(compiled(of_rows, given)[0], given)[0]
+        print(f"; row {in_row / single:.2f}", end="", flush=True)
+        if "loop" in only:
+            both = timed(compiled(looped(of_rows), given)[0], given, 1)[0]
+            print(f", both {both / single:.2f}", end="", flush=True)
+    if "bfloat16" in only:
+        short = step_of(loss(True))
+        time_of, other = timed(compiled(short, start)[0], start)
+        off = abs(other - value) / value
+        print(f"; bfloat16 {time_of / single:.2f} (loss {off:.1%} off)", end="", flush=True)
+        if "loop" in only:
+            both = timed(compiled(looped(short), start)[0], start, 1)[0]
+            print(f", in a loop {both / single:.2f}", end="", flush=True)
     for count in TOGETHER:
+        if f"{count}" not in only:
+            continue
         many = (
             jax.tree.map(lambda x, n=count: jnp.broadcast_to(x, (n, *x.shape)), start[:-1]),
             jax.random.split(start[-1], count),
@@ -127,10 +180,10 @@ def row(name: str, loss: Callable[[bool], Callable[..., Any]], start: tuple, bat
         given = (*many[0], many[1])
         together = timed(compiled(jax.vmap(step), given)[0], given)[0]
         print(f"; {count} at once {together / single / count:.2f} each", end="", flush=True)
-    print()
+    print(flush=True)
 
 
-def main(names: list[str]) -> None:
+def main(names: list[str], only: list[str]) -> None:
     """Print a line for every network, or for those that are named."""
     device = jax.devices()[0]
     print(f"{device.device_kind} ({device.platform}), jax {jax.__version__}", flush=True)
@@ -143,7 +196,7 @@ def main(names: list[str]) -> None:
         x = jnp.asarray(rng.normal(size=(batch, *shape)), jnp.float32)
         y = jnp.asarray(rng.normal(size=batch), jnp.float32)
         state = optax.adam(1e-3).init(kept)
-        row(name, image_loss, (kept, rest, state, x, y, key), batch)
+        row(name, image_loss, (kept, rest, state, x, y, key), batch, only)
     for name, batch in MODELS.items():
         if names and name not in names:
             continue
@@ -152,8 +205,12 @@ def main(names: list[str]) -> None:
         x = jnp.asarray(rng.random((batch, *model.shape)), jnp.float32)
         y = jnp.asarray(rng.random((batch, 4)), jnp.float32)
         state = optax.adam(1e-3).init(kept)
-        row(f"U-Net {name}", model_loss, (kept, rest, state, x, y, key), batch)
+        row(f"U-Net {name}", model_loss, (kept, rest, state, x, y, key), batch, only)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("networks", nargs="*")
+    parser.add_argument("--only", nargs="+", default=list(VARIANTS), choices=VARIANTS)
+    arguments = parser.parse_args()
+    main(arguments.networks, arguments.only)

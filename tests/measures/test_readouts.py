@@ -86,7 +86,7 @@ def test_variances_solve_the_equations_of_whole_matrices():
     counts = np.where(CORNER, 0, rng.integers(1, 9, 16))
     described = MeasuredMeans.of(means, NoiseSpectrum.of_matrix(covariance)).training(counts)
     answers, scalars = answers_of(described, counts, SUMS[:, None], 0.3)
-    d, d_tilde = np.exp(scalars.logs)
+    d, d_tilde = scalars.d, scalars.d_tilde
     of_trial = np.repeat(np.arange(16), counts)
     n = len(of_trial)
     centred = means - means[of_trial].mean(axis=0)

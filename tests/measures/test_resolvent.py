@@ -10,8 +10,8 @@ import pytest
 from partwhole._checks import InputError
 from partwhole.features.subsets import overlap_sets
 from partwhole.measures.readouts import held_out_readouts, predict_readout
-from partwhole.measures.readouts.equivalent import answers_of
-from partwhole.measures.readouts.means import OverlapTrials, Trials
+from partwhole.measures.readouts.equivalent import answers_of, answers_without
+from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.noise import NoiseSpectrum
 from partwhole.measures.readouts.resolvent import Estimate, Known, Spectrum
 from partwhole.recordings import from_trials
@@ -99,7 +99,7 @@ def test_estimates_on_both_sides_are_larger_by_the_inflation(p, degrees, kappa):
         along = np.vstack([rows, np.eye(p)]) @ noise.directions.T
         beside = np.vstack([rows, np.eye(p)])
         beside = beside @ beside.T - along @ along.T
-        r = functions.between(along, beside, 1)[0][:3, 3:]
+        r = functions.between(along, beside)[0][:3, 3:]
         sides.append(r @ covariance @ r.T)
         inflations.append(functions.inflation)
     truth = rows @ whole_functions(covariance, kappa)[1] @ rows.T
@@ -235,8 +235,9 @@ def test_products_by_overlap_have_functions_on_average_over_rotations():
     kernel = np.array([0.1, 0.5, 0.5, 1.0])
     products = kernel[overlap_sets(trials.conditions, trials.conditions)]
     counts = trials.counts
-    functions = trials.noise_of(counts).covariance.at(0.7)
-    of_overlap = OverlapTrials(products, trials).training(counts).at(0.7)
+    training = trials.training(counts)
+    functions = training.covariance.at(0.7)
+    of_overlap = training.by_overlap(products).at(0.7)
     centring = np.eye(9) - counts / counts.sum()
     expected = centring @ products @ centring.T
     np.testing.assert_allclose(of_overlap.grams[1], expected * functions.traces[1] / 30)
@@ -247,3 +248,41 @@ def _trials(rng, covariance):
     index = np.repeat(np.arange(9), 8)
     noise = rng.normal(size=(72, 30)) @ np.linalg.cholesky(covariance).T
     return rng.normal(size=(9, 30))[index] + noise, index, conditions
+
+
+@pytest.mark.parametrize(("p", "share"), [(60, 0.1), (60, 0.9), (200, 3.0), (200, 0.2)])
+def test_a_resolvent_leads_to_the_functions_that_its_kappa_has(p, share):
+    """Above the edge and below it, where kappa is some share of the edge."""
+    rng, covariance, rows = world(7, p)
+    noise = NoiseSpectrum.unbiased(rng.normal(size=(80, p)) @ np.linalg.cholesky(covariance).T, 80)
+    estimate = Estimate(noise.spectrum, 80)
+    for kappa in (share * estimate._edge[0], 10 * share):
+        at = estimate.at(kappa)
+        through = estimate.through(noise.spectrum.shifted(at.shift))
+        assert through.kappa == pytest.approx(kappa, rel=1e-9)
+        assert through.shift == pytest.approx(at.shift)
+        np.testing.assert_allclose(through.traces, at.traces, rtol=1e-7)
+        np.testing.assert_allclose(through.noise_traces, at.noise_traces, rtol=1e-7)
+        np.testing.assert_allclose(
+            between(through, noise, rows), between(at, noise, rows), rtol=1e-6
+        )
+        two = estimate.at(kappa, 2)
+        np.testing.assert_array_equal(two.traces, at.traces[:2])
+        np.testing.assert_array_equal(between(two, noise, rows), between(at, noise, rows)[:2])
+
+
+def test_threads_and_one_thread_give_the_same_answers():
+    measured = recording(30)
+    trials = Trials.of(measured.responses, measured.condition_of_trial, measured.conditions)
+    y = measured.conditions.sum(axis=1)[:, None].astype(float)
+
+    def read(members, answers):
+        return np.stack([of.mean[members] for of in answers])
+
+    products = np.eye(9) + 0.3
+    answers = [
+        list(answers_without(trials, np.eye(9, dtype=bool), trials.counts, y, 1.0, read, *options))
+        for options in ((products, 1), (products, 3), (None, 2))
+    ]
+    np.testing.assert_array_equal(answers[0], answers[1])
+    np.testing.assert_array_equal(np.array(answers[0])[:, :1], answers[2])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +18,7 @@ from partwhole._types import Bounds, NonNegative, Real, Seed
 from partwhole.features.subsets import over_subsets
 from partwhole.measurement.abstraction import Abstraction, abstraction_of
 from partwhole.measures._samples import Whiten
+from partwhole.measures._side_by_side import one_thread_each, side_by_side
 from partwhole.measures.graded_similarity import GradedSimilarity, graded_similarity
 from partwhole.measures.readouts import HeldOutReadouts, held_out_readouts
 from partwhole.measures.readouts.sets import Sets
@@ -275,16 +277,29 @@ def measure(
         "add trials, or leave columns that number runs or trials out of components; of responses "
         "without noise, measures.salience with self_pairs=True has the saliences",
     )
-    of_neurons = salience(static, whiten=whiten, bootstrap=bootstrap, seed=seed)
-    population = salience(
-        static, whiten=whiten, resample="neurons", bootstrap=bootstrap, seed=seed + 1
-    )
+
+    def saliences() -> Salience:
+        return salience(static, whiten=whiten, bootstrap=bootstrap, seed=seed)
+
+    def of_population() -> Salience:
+        return salience(
+            static, whiten=whiten, resample="neurons", bootstrap=bootstrap, seed=seed + 1
+        )
+
+    stages: list[Callable[[], Any]] = [
+        of_population,
+        saliences,
+        lambda: _geometry(static, seed),
+        lambda: abstraction_of(static, seed, progress),
+    ]
+    with one_thread_each() as threads:
+        population, of_neurons, (dimensions, gradings, reasons), (abstraction, more) = side_by_side(
+            lambda stage: stage(), stages, threads
+        )
     notes = [*recording.notes, *of_neurons.notes]
     notes += [note for note in population.notes if note not in notes]
     if len(static.blocks) > 1:
         notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
-    dimensions, gradings, reasons = _geometry(static, seed)
-    abstraction, more = abstraction_of(static, seed, progress)
     notes += [note for note in (*reasons, *more) if note not in notes]
     readouts = None
     if not isinstance(held_out, str) or held_out != "none":

@@ -198,5 +198,6 @@ class TrialMeans:
 def squares_of_product(a: np.ndarray, b: np.ndarray) -> float:
     """Return the sum of the squared entries of A B', by the smaller matrices."""
     if a.shape[1] ** 2 < len(a) * len(b):
-        return float(np.sum((a.T @ a) * (b.T @ b)))
+        gram = a.T @ a
+        return float(np.sum(gram * (gram if a is b else b.T @ b)))
     return float(np.sum((a @ b.T) ** 2))

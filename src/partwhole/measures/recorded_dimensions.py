@@ -7,6 +7,7 @@ from math import exp, nan, sqrt
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.special import stdtrit
 
 from partwhole._door import door
 from partwhole._types import ProperFraction, Seed
@@ -192,7 +193,5 @@ def _error_over_neurons(means: Means, of: Moments) -> float:
 
 
 def _quantile(means: Means, over: Sample, n_neurons: int, confidence: float) -> float:
-    from scipy.stats import t
-
     degrees = means.degrees if over == "trials" else n_neurons - 1
-    return float(t.ppf(0.5 + 0.5 * confidence, degrees))
+    return float(stdtrit(degrees, 0.5 + 0.5 * confidence))

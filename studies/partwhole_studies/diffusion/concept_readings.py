@@ -21,7 +21,6 @@ from partwhole_studies.diffusion.training_sets import classes, concepts, train_c
 
 HALF = 0.5
 NEAR = 0.25  # of its corner: what counts as having learned a class
-LATER = 1.1  # times
 DIMENSIONS = {
     "coordinates": "step prompt sample concept",
     "decoded": "step prompt sample concept",

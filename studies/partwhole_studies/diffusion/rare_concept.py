@@ -28,7 +28,7 @@ def _cells(kind: Config, counts: Sequence[int], seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, (4, 40, 400), 1),
-    "laptop": _cells(SHORT, (8, 64, 512), 5),
+    "laptop": _cells(SHORT, (8, 64, 512), 10),
     "paper": _cells(PAPER, (8, 32, 128, 512, 2048), 5),
 }
 cell = train

@@ -30,17 +30,20 @@ conditions, intercept and variances derived here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.optimize import brentq
 
 from partwhole._checks import InputError
+from partwhole.measures._side_by_side import side_by_side
 from partwhole.measures.readouts.answers import Answers
-from partwhole.measures.readouts.means import Means, MeasuredMeans, OverlapTrials, Trials
+from partwhole.measures.readouts.means import Means, MeasuredMeans, Products, Trials
 from partwhole.measures.readouts.noise import NoiseSpectrum
+from partwhole.measures.readouts.resolvent import Shifted
 
 # Shares of a step, and the number of steps, before Newton's method: few, or many short ones.
 DAMPED = ((0.5, 60), (0.1, 600))
@@ -56,12 +59,24 @@ FINITE_STEP = 1e-6
 NEARBY_STEPS = 12
 # Of the scalars, so that their exponentials are numbers.
 LARGEST_LOG = 300.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class Scalars:
-    """Logarithms of d and d~, and the slope of their change in a step at the fixed point."""
+    """The scalars d and d~ at the fixed point.
 
+    Parameters
+    ----------
+    d, d_tilde : float
+    logs : float array, shape (2,)
+        Logarithms of d and of the shift of the noise's resolvent, from which d~ follows.
+    slope : float array, shape (2, 2)
+        Of the change of both scalars in a step, by `logs`.
+    """
+
+    d: float
+    d_tilde: float
     logs: Float[np.ndarray, "2"]
     slope: Float[np.ndarray, "2 2"]
 
@@ -135,13 +150,12 @@ def answers_of(
         if described is None:
             continue
         system = _System(described(), train, of_training, ridge)
-        scalars, change = system.fixed_point(start)
+        point, change = system.fixed_point(start)
         least, start = min(least, change), None
-        if scalars is not None:
-            d, d_tilde = np.exp(scalars.logs).tolist()
-            answers = system.answers(d, d_tilde, targets - mean_target, mean_target)
+        if point is not None:
+            answers = system.answers(point, targets - mean_target, mean_target)
             if answers is not None:
-                return answers, scalars
+                return answers, point.scalars
     raise InputError(
         "the answers of a readout follow from two numbers that reproduce themselves; got a change "
         f"by {least:.1e} of them; raise ridge, or add trials"
@@ -149,19 +163,69 @@ def answers_of(
 
 
 def answers_without(
-    trials: Trials | OverlapTrials,
-    sets: Iterable[Bool[np.ndarray, " A"]],
+    trials: Trials,
+    sets: Bool[np.ndarray, "F A"],
     counts: Int[np.ndarray, " A"],
     targets: Float[np.ndarray, "A k"],
     ridge: float,
-) -> Iterator[Answers]:
-    """Yield the answers of a readout trained on all conditions but those of each set."""
-    start: Scalars | None = None
-    for members in sets:
+    read: Callable[[Bool[np.ndarray, " A"], list[Answers]], T],
+    products: Float[np.ndarray, "A A"] | None = None,
+    threads: int = 1,
+) -> Iterator[T]:
+    """Yield what is read of the answers of a readout trained on all conditions but a set's.
+
+    Parameters
+    ----------
+    trials, sets, counts, targets, ridge
+    read : callable
+        Of the set and a list of answers.
+    products : float array, shape (A, A), optional
+        Of means of which their overlap alone is known; then the list has answers for these, too.
+    threads : int, default 1
+        In which sets are read, as in `side_by_side`.
+    """
+
+    def solve(
+        members: Bool[np.ndarray, " A"], starts: list[Scalars] | None
+    ) -> tuple[T, list[Scalars]]:
         left = np.where(members, 0, counts)
-        answers, scalars = answers_of(trials.training(left), left, targets, ridge, start=start)
-        start = start or scalars
-        yield answers
+        measured = trials.training(left)
+        means: list[Means] = [measured]
+        if products is not None:
+            means.append(measured.by_overlap(products))
+        solved = [
+            answers_of(of, left, targets, ridge, start=start)
+            for of, start in zip(means, starts or [None, None], strict=False)
+        ]
+        return read(members, [answers for answers, _ in solved]), [at for _, at in solved]
+
+    # All others are near the first.
+    first, starts = solve(sets[0], None)
+    yield first
+    yield from side_by_side(lambda members: solve(members, starts)[0], sets[1:], threads)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Scalars, the resolvent of the noise that belongs to them, and the change in a step."""
+
+    d: float
+    d_tilde: float
+    inverse: Shifted
+    logs: Float[np.ndarray, "2"]
+    change: Float[np.ndarray, "2"]
+    slope: Float[np.ndarray, "2 2"] | None = None
+
+    @property
+    def size(self) -> float:
+        """Return the larger change; infinite where one is no number."""
+        size = float(np.abs(self.change).max())
+        return size if np.isfinite(size) else np.inf
+
+    @property
+    def scalars(self) -> Scalars:
+        assert self.slope is not None
+        return Scalars(self.d, self.d_tilde, self.logs, self.slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,77 +245,80 @@ class _System:
     def _resolvent(self, d: float, kernel: Float[np.ndarray, "A A"]) -> Float[np.ndarray, "T T"]:
         return np.linalg.inv((1.0 + d) * np.eye(len(self.counts)) + self._scaled(kernel))
 
-    def step(self, d: float, d_tilde: float) -> tuple[float, float]:
-        """Return both scalars from both."""
-        products = self.means.at(self.ridge / d_tilde, 2)
+    def _change(self, d: float, products: Products) -> tuple[float, Float[np.ndarray, "2"]]:
+        """Return d~, and by how much the logarithms of both scalars change in a step."""
+        d_tilde = self.ridge / products.kappa
         resolvent = self._resolvent(d, positive(products.grams[0]) / d_tilde)
         noisy = self._scaled(products.grams[1]) / d_tilde**2
         new_d = products.noise_traces[0] / d_tilde - np.sum(resolvent * noisy)
         n_within = self.counts.sum() - len(self.counts) - 1.0
         new_d_tilde = n_within / (1.0 + d) + np.trace(resolvent)
-        return max(float(new_d), 0.0), float(new_d_tilde)
+        new = np.log(np.maximum([new_d, new_d_tilde], np.exp(-LARGEST_LOG)))
+        return d_tilde, new - np.log([d, d_tilde])
 
-    def fixed_point(self, start: Scalars | None = None) -> tuple[Scalars | None, float]:
+    def _at(self, logs: Float[np.ndarray, "2"]) -> _Point:
+        d, shift = np.exp(np.clip(logs, -LARGEST_LOG, LARGEST_LOG)).tolist()
+        inverse = self.means.spectrum.shifted(shift)
+        d_tilde, change = self._change(d, self.means.through(inverse, 2))
+        return _Point(d, d_tilde, inverse, logs, change)
+
+    def fixed_point(self, start: Scalars | None = None) -> tuple[_Point | None, float]:
         """Return the scalars that reproduce themselves, or None, and the change that was left."""
         if start is not None and (near := self._from_nearby(start)) is not None:
             return near, 0.0
-        first, least = np.log(self._without_means()), np.inf
+        first, least = self._without_means(), np.inf
         for share, steps in DAMPED:
-            logs = first
+            logs = np.log(first)
             # Part of the way in logarithms, since without a penalty d grows without bound.
             for _ in range(steps):
-                change = self._change(logs)
+                d, d_tilde = np.exp(np.clip(logs, -LARGEST_LOG, LARGEST_LOG)).tolist()
+                products = self.means.at(self.ridge / d_tilde, 2)
+                change = self._change(d, products)[1]
                 logs = logs + share * change
                 if np.abs(change).max() < NEAR:
                     break
-            scalars, left = self._newton(logs)
+            shift = self.means.covariance.at(float(self.ridge / np.exp(logs[1])), 2).shift
+            point, left = self._newton(np.array([logs[0], np.log(shift)]))
             least = min(least, left)
-            if scalars is not None:
-                return scalars, least
+            if point is not None:
+                return point, least
         return None, least
 
-    def _newton(self, logs: Float[np.ndarray, "2"]) -> tuple[Scalars | None, float]:
+    def _newton(self, logs: Float[np.ndarray, "2"]) -> tuple[_Point | None, float]:
         """Return the scalars by Newton's method, halving steps that lead further off."""
-        change = self._change(logs)
-        size = float(np.abs(change).max())
+        point = self._at(logs)
         for _ in range(NEWTON_STEPS):
             slope = np.column_stack([
-                (self._change(logs + step) - change) / FINITE_STEP
+                (self._at(point.logs + step).change - point.change) / FINITE_STEP
                 for step in FINITE_STEP * np.eye(2)
             ])  # fmt: skip
-            if size < TOLERANCE:
-                return Scalars(logs, slope), size
+            if point.size < TOLERANCE:
+                return replace(point, slope=slope), point.size
             if not np.isfinite(slope).all() or abs(np.linalg.det(slope)) < FEW_DIGITS:
                 break
-            move = np.linalg.solve(slope, -change)
+            move = np.linalg.solve(slope, -point.change)
             move *= min(1.0, LONGEST_MOVE / np.abs(move).max())
             for _ in range(HALVINGS):
-                new = self._change(logs + move)
-                if np.abs(new).max() < size:
+                tried = self._at(point.logs + move)
+                if tried.size < point.size:
                     break
                 move *= 0.5
             else:
                 break
-            logs, change, size = logs + move, new, float(np.abs(new).max())
-        return None, size
+            point = tried
+        return None, point.size
 
-    def _from_nearby(self, start: Scalars) -> Scalars | None:
+    def _from_nearby(self, start: Scalars) -> _Point | None:
         """Return the scalars by Newton's steps with the slope of another set; None if not near."""
         logs = start.logs
         for _ in range(NEARBY_STEPS):
-            change = self._change(logs)
-            if not np.isfinite(change).all() or np.abs(change).max() > 1.0:
+            point = self._at(logs)
+            if point.size > 1.0:
                 return None
-            if np.abs(change).max() < TOLERANCE:
-                return Scalars(logs, start.slope)
-            logs = logs - np.linalg.solve(start.slope, change)
+            if point.size < TOLERANCE:
+                return replace(point, slope=start.slope)
+            logs = logs - np.linalg.solve(start.slope, point.change)
         return None
-
-    def _change(self, logs: Float[np.ndarray, "2"]) -> Float[np.ndarray, "2"]:
-        """Return by how much the logarithms of both scalars change in a step."""
-        bounded = np.clip(logs, -LARGEST_LOG, LARGEST_LOG)
-        new = self.step(*np.exp(bounded).tolist())
-        return np.log(np.maximum(new, np.exp(-LARGEST_LOG))) - logs
 
     def _without_means(self) -> tuple[float, float]:
         """Return both scalars for noise alone, from one equation with a single root."""
@@ -271,13 +338,13 @@ class _System:
 
     def answers(
         self,
-        d: float,
-        d_tilde: float,
+        point: _Point,
         targets: Float[np.ndarray, "A k"],
         mean_target: Float[np.ndarray, " k"],
     ) -> Answers | None:
         """Return the answers at the scalars, for centred targets; None if variances have none."""
-        products = self.means.at(self.ridge / d_tilde)
+        d, d_tilde = point.d, point.d_tilde
+        products = self.means.through(point.inverse)
         kernel = positive(products.grams[0]) / d_tilde
         noisy = positive(products.grams[1]) / d_tilde**2
         twice = products.grams[2] / d_tilde**3

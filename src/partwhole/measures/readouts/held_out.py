@@ -14,10 +14,12 @@ from partwhole._progress import bar
 from partwhole._types import NonNegative, Seed
 from partwhole.features.subsets import overlap_sets
 from partwhole.measures._rows import averaging
+from partwhole.measures._side_by_side import one_thread_each
+from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.equivalent import answers_without
 from partwhole.measures.readouts.labels import credit
 from partwhole.measures.readouts.leaving_out import LeavingOut
-from partwhole.measures.readouts.means import OverlapTrials, Trials
+from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of
 from partwhole.measures.readouts.over_neurons import variance_over_neurons
 from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows
@@ -259,6 +261,23 @@ def held_out_readouts(
     >>> readouts.measured_accuracy.mean(axis=0).round(1).tolist()
     [0.6, 0.8]
     """
+    with one_thread_each() as threads:
+        return _held_out(
+            recording, targets, held_out, ridge, saliences, over_neurons, seed, progress, threads
+        )
+
+
+def _held_out(
+    recording: Recording,
+    targets: str | np.ndarray | None,
+    held_out: Sets,
+    ridge: float | None,
+    saliences: Salience | None,
+    over_neurons: bool,
+    seed: int,
+    progress: bool,
+    threads: int,
+) -> HeldOutReadouts:
     whole = recording.averaged().pseudo_trials(seed)
     index, conditions = whole.condition_of_trial, whole.conditions
     require(
@@ -273,33 +292,35 @@ def held_out_readouts(
     penalty = penalty_of(ridge, whole.responses)
     sets = sets_of(held_out, recording, conditions)
     trials = of_conditions.counts
-    described: list[Trials | OverlapTrials] = [of_conditions]
+    products = None
     if saliences is not None:
         products = saliences.kernel.nonnegative().kappa[overlap_sets(conditions, conditions)]
-        described.append(OverlapTrials(products, of_conditions))
     least = max(penalty, LEAST_RIDGE * of_conditions.mean_variance)
     fit = LeavingOut(whole.responses, by_condition[index], least)
-    of_sets = zip(
-        *(answers_without(x, sets, trials, by_condition, least) for x in described), strict=True
-    )
+
+    def read(members: Bool[np.ndarray, " T"], answers: list[Answers]) -> tuple[np.ndarray, ...]:
+        left_out = members[index]
+        measured = _measured(fit.answers(left_out), index[left_out], labelled)
+        predicted = predicted_rows(answers[0], members, trials[members], labelled)
+        return *predicted, *measured, answers[-1].mean[members]
+
     rows: list[tuple[np.ndarray, ...]] = []
     with bar("held-out conditions", len(sets), shown=progress) as advance:
-        for members, answers in zip(sets, of_sets, strict=True):
-            left_out = members[index]
-            measured = _measured(fit.answers(left_out), index[left_out], labelled)
-            predicted = predicted_rows(answers[0], members, trials[members], labelled)
-            rows.append((*predicted, *measured, answers[-1].mean[members]))
+        for row in answers_without(
+            of_conditions, sets, trials, by_condition, least, read, products, threads
+        ):
+            rows.append(row)
             advance(1)
     predicted, between, within, accuracy, certainty, measured, right, from_saliences = (
         np.concatenate(part) for part in zip(*rows, strict=True)
     )
     unit = penalty_of(None, whole.responses)
     larger = larger_penalty(
-        of_conditions, sets, trials, by_condition, labelled, least, unit, certainty
+        of_conditions, sets, trials, by_condition, labelled, least, unit, certainty, threads
     )
     spread = np.nan
     if over_neurons:
-        spread = variance_over_neurons(whole, sets, by_condition, least, seed)
+        spread = variance_over_neurons(of_conditions, sets, by_condition, least, seed, threads)
     return HeldOutReadouts(
         whole,
         sets,

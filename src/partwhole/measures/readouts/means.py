@@ -13,7 +13,14 @@ from partwhole._checks import require
 from partwhole.features.subsets import overlap_sets
 from partwhole.measures._rows import averaging
 from partwhole.measures.readouts.noise import NoiseSpectrum
-from partwhole.measures.readouts.resolvent import Covariance, Estimate, Functions, Known, Spectrum
+from partwhole.measures.readouts.resolvent import (
+    Covariance,
+    Estimate,
+    Functions,
+    Known,
+    Shifted,
+    Spectrum,
+)
 
 # Share of the variance of features below which noise is rounding.
 ROUNDING = 1e-24
@@ -25,14 +32,23 @@ class Products:
 
     Parameters
     ----------
-    grams : float array, shape (2 or 3, A, A)
-        With R, R Sigma R and R Sigma R Sigma R between means.
-    noise_traces : float array, shape (3,)
-        Of Sigma R, and of its second and third power.
+    grams : float array, shape (count, A, A)
+        With R, R Sigma R and, as the third, R Sigma R Sigma R between means.
+    functions : Functions
     """
 
     grams: Float[np.ndarray, "count A A"]
-    noise_traces: Float[np.ndarray, "3"]
+    functions: Functions
+
+    @property
+    def kappa(self) -> float:
+        """Return the penalty in units of the noise that R has."""
+        return self.functions.kappa
+
+    @property
+    def noise_traces(self) -> Float[np.ndarray, " count"]:
+        """Return the traces of Sigma R, and of its next powers."""
+        return self.functions.noise_traces
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +74,8 @@ class MeasuredMeans:
         Of the noise.
     overlap : int array, shape (A, A), or None
         The overlap set of each pair of conditions; None to leave products as they are.
-    centring : float array, shape (A, A)
-        What subtracts the mean over training trials.
+    shares : float array, shape (A,)
+        Of each condition in the training trials, whose mean is subtracted; 0 to subtract none.
     shrunk : callable or None
         Returns them with Ledoit and Wolf's estimate of the noise, where it is estimated.
     """
@@ -69,7 +85,7 @@ class MeasuredMeans:
     error: Float[np.ndarray, " A"]
     covariance: Covariance
     overlap: Int[np.ndarray, "A A"] | None
-    centring: Float[np.ndarray, "A A"]
+    shares: Float[np.ndarray, " A"]
     shrunk: Callable[[], MeasuredMeans] | None = None
 
     @classmethod
@@ -86,7 +102,7 @@ class MeasuredMeans:
         overlap = None
         if trials is not None and conditions is not None:
             overlap = overlap_sets(conditions, conditions)
-        return cls(along, beside, error, Known(noise.spectrum), overlap, np.eye(len(means)))
+        return cls(along, beside, error, Known(noise.spectrum), overlap, np.zeros(len(means)))
 
     @property
     def spectrum(self) -> Spectrum:
@@ -95,23 +111,33 @@ class MeasuredMeans:
 
     def training(self, counts: Int[np.ndarray, " A"]) -> MeasuredMeans:
         """Return means less their mean over training trials."""
-        return replace(self, centring=_centring(counts))
+        return replace(self, shares=counts / counts.sum())
+
+    def by_overlap(self, products: Float[np.ndarray, "A A"]) -> OverlapMeans:
+        """Return means with the same noise, of which only products by overlap are known."""
+        return OverlapMeans(_centred(products, self.shares), self.covariance, self.shrunk)
 
     def at(self, kappa: float, count: int = 3) -> Products:
-        """Return products of means with functions of the noise, without the bias of estimates."""
-        functions = self.covariance.at(kappa)
-        grams = functions.between(self.along, self.beside, max(count, 2))
-        bias = functions.noise_traces[: len(grams), None] * self.error
-        grams = grams - np.eye(len(self.error)) * bias[:, None, :]
+        """Return products with two or three functions of the noise, without bias of estimates."""
+        return self._products(self.covariance.at(kappa, count))
+
+    def through(self, inverse: Shifted, count: int = 3) -> Products:
+        """Return products with the functions for which a resolvent of the noise stands."""
+        return self._products(self.covariance.through(inverse, count))
+
+    def _products(self, functions: Functions) -> Products:
+        grams = functions.between(self.along, self.beside)
+        diagonal = np.einsum("caa->ca", grams)
+        diagonal -= functions.noise_traces[:, None] * self.error
         if self.overlap is not None:
             grams = self._towards(self.overlap, grams, functions)
-        return Products(self.centring @ grams @ self.centring.T, functions.noise_traces)
+        return Products(_centred(grams, self.shares), functions)
 
     def plain(self) -> Float[np.ndarray, "A A"]:
         """Return products of means with nothing between them."""
         total = self.spectrum.n_features * self.spectrum.mean_variance
         products = self.along @ self.along.T + self.beside - np.diag(total * self.error)
-        return self.centring @ products @ self.centring.T
+        return _centred(products, self.shares)
 
     def _towards(
         self,
@@ -179,53 +205,49 @@ class Trials:
         )
         means = averaging(index, counts) @ features
         residuals = features - means[index]
-        spread = float(np.mean((features - features.mean(axis=0)) ** 2))
-        noise = float(np.sum(residuals**2)) / ((len(index) - len(counts)) * features.shape[1])
+        trials = cls(means, residuals, index, conditions)
         require(
-            noise > ROUNDING * spread,
+            trials.mean_variance > ROUNDING * float(np.mean(np.var(features, axis=0))),
             "trials of a condition differ",
             "the same features in all of them",
             "pass single trials, or use partwhole.solve for features without noise",
         )
-        return cls(means, residuals, index, conditions)
+        return trials
+
+    def of_features(self, chosen: Int[np.ndarray, " q"]) -> Trials:
+        """Return the trials of some features alone."""
+        return replace(self, means=self.means[:, chosen], residuals=self.residuals[:, chosen])
 
     @cached_property
     def counts(self) -> Int[np.ndarray, " A"]:
         """Return the number of trials of each condition."""
         return np.bincount(self.index)
 
-    @property
+    @cached_property
     def mean_variance(self) -> float:
         """Return the mean variance of a feature over trials of a condition."""
         degrees = len(self.index) - len(self.counts)
-        return float(np.sum(self.residuals**2)) / (degrees * self.residuals.shape[1])
+        return float(np.vdot(self.residuals, self.residuals)) / (degrees * self.residuals.shape[1])
 
     def training(self, counts: Int[np.ndarray, " A"]) -> MeasuredMeans:
         """Return means less their mean over training trials, with the noise of these conditions.
 
         Where these have hardly more than a trial each, the noise is that of all conditions.
         """
-        noise = self.noise_of(counts)
-        along, beside = self._whole_parts
-        if noise.directions is not self._whole.directions:
-            along, beside = _parts(self.means, noise.directions)
-        return self._described(counts, noise.covariance, along, beside)
-
-    def noise_of(self, counts: Int[np.ndarray, " A"]) -> EstimatedNoise:
-        """Return the noise of the conditions of training trials."""
         chosen, degrees = self._chosen(counts)
         left_out = ~chosen[self.index]
         whole = self._whole
-        if not left_out.any():
-            return EstimatedNoise(whole.directions, Estimate(whole.spectrum, degrees))
         if 2 * left_out.sum() >= len(whole.variances):
             noise = NoiseSpectrum.unbiased(self.residuals[~left_out], degrees)
-            return EstimatedNoise(noise.directions, Estimate(noise.spectrum, degrees))
-        # All squares of residuals less those of the trials that are left out.
-        scale = (len(self.index) - len(self.counts)) / degrees
-        removed = self._residuals_along[left_out] / np.sqrt(degrees)
-        spectrum = Spectrum(scale * whole.variances, 0.0, whole.spectrum.n_rest, removed)
-        return EstimatedNoise(whole.directions, Estimate(spectrum, degrees))
+            estimate = Estimate(noise.spectrum, degrees)
+            return self._described(counts, estimate, *_parts(self.means, noise.directions))
+        spectrum = whole.spectrum
+        if left_out.any():
+            # All squares of residuals less those of the trials that are left out.
+            scale = (len(self.index) - len(self.counts)) / degrees
+            removed = self.residuals[left_out] @ whole.directions.T / np.sqrt(degrees)
+            spectrum = Spectrum(scale * whole.variances, 0.0, spectrum.n_rest, removed)
+        return self._described(counts, Estimate(spectrum, degrees), *self._whole_parts)
 
     def _with_shrunk_noise(self, counts: Int[np.ndarray, " A"]) -> MeasuredMeans:
         chosen, degrees = self._chosen(counts)
@@ -242,8 +264,8 @@ class Trials:
         shrunk = None
         if isinstance(covariance, Estimate):
             shrunk = partial(self._with_shrunk_noise, counts)
-        error, centring = 1.0 / self.counts, _centring(counts)
-        return MeasuredMeans(along, beside, error, covariance, self._overlap, centring, shrunk)
+        error, shares = 1.0 / self.counts, counts / counts.sum()
+        return MeasuredMeans(along, beside, error, covariance, self._overlap, shares, shrunk)
 
     def _chosen(self, counts: Int[np.ndarray, " A"]) -> tuple[Bool[np.ndarray, " A"], int]:
         """Return the conditions whose noise is used, and its degrees of freedom."""
@@ -263,20 +285,8 @@ class Trials:
         return _parts(self.means, self._whole.directions)
 
     @cached_property
-    def _residuals_along(self) -> Float[np.ndarray, "n q"]:
-        return self.residuals @ self._whole.directions.T
-
-    @cached_property
     def _overlap(self) -> Int[np.ndarray, "A A"]:
         return overlap_sets(self.conditions, self.conditions)
-
-
-@dataclass(frozen=True, eq=False)
-class EstimatedNoise:
-    """Noise that is estimated, with the directions of its spectrum."""
-
-    directions: Float[np.ndarray, "q p"]
-    covariance: Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,15 +296,23 @@ class OverlapMeans:
     Parameters
     ----------
     products : float array, shape (A, A)
+        Of means less their mean over training trials.
     covariance : Covariance
         Of the noise.
-    shrunk : callable or None
-        As of `MeasuredMeans`.
+    with_shrunk : callable or None
+        Returns measured means with Ledoit and Wolf's estimate of the noise, as `MeasuredMeans` has.
     """
 
     products: Float[np.ndarray, "A A"]
     covariance: Covariance
-    shrunk: Callable[[], OverlapMeans] | None = None
+    with_shrunk: Callable[[], MeasuredMeans] | None = None
+
+    @property
+    def shrunk(self) -> Callable[[], OverlapMeans] | None:
+        """Return what leads to them with shrunk noise, or None where noise is known."""
+        if (measured := self.with_shrunk) is None:
+            return None
+        return lambda: OverlapMeans(self.products, measured().covariance)
 
     @property
     def spectrum(self) -> Spectrum:
@@ -303,33 +321,19 @@ class OverlapMeans:
 
     def at(self, kappa: float, count: int = 3) -> Products:
         """Return products with functions of the noise, on average over its rotations."""
-        functions = self.covariance.at(kappa)
-        means = functions.traces[:count] / self.spectrum.n_features
-        return Products(means[:, None, None] * self.products, functions.noise_traces)
+        return self._products(self.covariance.at(kappa, count))
+
+    def through(self, inverse: Shifted, count: int = 3) -> Products:
+        """Return products with the functions for which a resolvent of the noise stands."""
+        return self._products(self.covariance.through(inverse, count))
+
+    def _products(self, functions: Functions) -> Products:
+        means = functions.traces / self.spectrum.n_features
+        return Products(means[:, None, None] * self.products, functions)
 
     def plain(self) -> Float[np.ndarray, "A A"]:
         """Return products with nothing between them."""
         return self.products
-
-
-@dataclass(frozen=True, eq=False)
-class OverlapTrials:
-    """Trials of which means are known by their overlap alone, and the noise by measured trials."""
-
-    products: Float[np.ndarray, "A A"]
-    trials: Trials
-
-    def training(self, counts: Int[np.ndarray, " A"]) -> OverlapMeans:
-        """Return means less their mean over training trials."""
-        centring = _centring(counts)
-        products = centring @ self.products @ centring.T
-
-        def shrunk() -> OverlapMeans:
-            measured = self.trials.training(counts)
-            assert measured.shrunk is not None
-            return OverlapMeans(products, measured.shrunk().covariance)
-
-        return OverlapMeans(products, self.trials.noise_of(counts).covariance, shrunk)
 
 
 def _parts(
@@ -342,8 +346,13 @@ def _parts(
     return along, centred @ centred.T - along @ along.T
 
 
-def _centring(counts: Int[np.ndarray, " A"]) -> Float[np.ndarray, "A A"]:
-    return np.eye(len(counts)) - counts / counts.sum()
+def _centred(
+    grams: Float[np.ndarray, "*count A A"], shares: Float[np.ndarray, " A"]
+) -> Float[np.ndarray, "*count A A"]:
+    """Return products of means less their mean with these shares."""
+    with_mean = grams @ shares
+    grams = grams - with_mean[..., :, None] - with_mean[..., None, :]
+    return grams + (with_mean @ shares)[..., None, None]
 
 
 Means = MeasuredMeans | OverlapMeans

@@ -47,6 +47,7 @@ def larger_penalty(
     ridge: float,
     unit: float,
     certainty: Float[np.ndarray, "R labels"],
+    threads: int,
 ) -> tuple[float, Float[np.ndarray, "R labels"]] | None:
     """Return a larger penalty with which open answers are more probably right, and how probably.
 
@@ -61,15 +62,19 @@ def larger_penalty(
         return None
     of_row = np.nonzero(sets)[0]
     chosen = np.isin(np.arange(len(sets)), of_row[is_open.any(axis=1)])
+
+    def certainties(members: Bool[np.ndarray, " T"], answers: list[Answers]) -> np.ndarray:
+        return predicted_rows(answers[0], members, trials[members], labelled)[-1]
+
     most, best = certainty[is_open].mean(), None
     for penalty in (factor * max(ridge, unit) for factor in FACTORS):
         if penalty <= ridge:
             continue
-        answers = answers_without(measured, sets[chosen], trials, targets, penalty)
         larger = np.full(certainty.shape, np.nan)
-        for i, answer in zip(np.flatnonzero(chosen), answers, strict=True):
-            rows = predicted_rows(answer, sets[i], trials[sets[i]], labelled)
-            larger[of_row == i] = rows[-1]
+        sure = answers_without(
+            measured, sets[chosen], trials, targets, penalty, certainties, threads=threads
+        )
+        larger[np.isin(of_row, np.flatnonzero(chosen))] = np.concatenate(list(sure))
         if larger[is_open].mean() > most:
             most, best = larger[is_open].mean(), (penalty, larger)
     return best

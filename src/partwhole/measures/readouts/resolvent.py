@@ -76,32 +76,52 @@ class Shifted:
             return None
         scaled = self._diagonal[:, None] * self.of.removed.T
         left = np.linalg.cholesky(np.eye(len(self.of.removed)) - self.of.removed @ scaled)
-        return np.linalg.solve(left, scaled.T).T
+        # Not by SciPy's solver, whose threads and those of NumPy's products wait for one another.
+        return scaled @ np.linalg.inv(left).T
 
     @cached_property
-    def noise_traces(self) -> Float[np.ndarray, "3"]:
-        """Return the traces of the first three powers of S X."""
-        share, rest = self.of.variances * self._diagonal, self.of.rest / (self.of.rest + self.shift)
-        traces = np.array([np.sum(share**j) + self.of.n_rest * rest**j for j in (1, 2, 3)])
-        if (w := self._change) is not None:
-            plain, once = w.T @ w, w.T @ (share[:, None] * w)
-            shift = self.shift
-            traces[0] -= shift * np.trace(plain)
-            traces[1] += shift * (shift * np.sum(plain**2) - 2.0 * np.trace(once))
-            traces[2] -= shift * (
-                3.0 * np.sum((share[:, None] * w) ** 2)
-                - 3.0 * shift * np.sum(once * plain)
-                + shift**2 * np.sum((plain @ plain) * plain)
-            )
-        return traces
+    def _squares(self) -> Float[np.ndarray, "m m"]:
+        assert self._change is not None
+        return self._change.T @ self._change
 
-    @property
-    def traces(self) -> Float[np.ndarray, "3"]:
-        """Return the traces of X, X S X and X S X S X."""
+    @cached_property
+    def _two_traces(self) -> tuple[float, float]:
+        """Return the traces of S X and its square, in half the time of all three."""
+        first, second = self._plain_trace(1), self._plain_trace(2)
+        if (w := self._change) is not None:
+            along = self.of.variances * self._diagonal @ w**2
+            first -= self.shift * float(np.trace(self._squares))
+            second += self.shift * float(self.shift * np.sum(self._squares**2) - 2.0 * along.sum())
+        return first, second
+
+    @cached_property
+    def _third_trace(self) -> float:
+        third = self._plain_trace(3)
+        if (w := self._change) is not None:
+            noisy, squares = (self.of.variances * self._diagonal)[:, None] * w, self._squares
+            third -= self.shift * float(
+                3.0 * np.sum(noisy**2)
+                - 3.0 * self.shift * np.sum((w.T @ noisy) * squares)
+                + self.shift**2 * np.sum((squares @ squares) * squares)
+            )
+        return third
+
+    def _plain_trace(self, power: int) -> float:
+        """Return the trace of a power of S X but for what is removed from S."""
+        rest = self.of.rest / (self.of.rest + self.shift)
+        along = np.sum((self.of.variances * self._diagonal) ** power)
+        return float(along + self.of.n_rest * rest**power)
+
+    def noise_traces(self, count: int = 3) -> Float[np.ndarray, " count"]:
+        """Return the traces of the first two or three powers of S X."""
+        return np.array(self._two_traces if count == 2 else (*self._two_traces, self._third_trace))
+
+    def traces(self, count: int = 3) -> Float[np.ndarray, " count"]:
+        """Return the traces of X, X S X and, as the third, X S X S X."""
         plain = np.sum(self._diagonal) + self.of.n_rest / (self.of.rest + self.shift)
         if (w := self._change) is not None:
             plain += np.sum(w**2)
-        of_noise = self.noise_traces
+        of_noise = self.noise_traces(count)
         return np.array([plain, *(of_noise[:-1] - of_noise[1:]) / self.shift])
 
     def products(
@@ -178,33 +198,39 @@ class Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """R, R Sigma R and R Sigma R Sigma R at some kappa.
+    """R, R Sigma R and, as the third, R Sigma R Sigma R at some kappa.
 
     Parameters
     ----------
+    kappa : float
+    shift : float
+        What leads to it, see `Estimate.through`.
     inverse : Shifted
-    weights : float array, shape (3, 3)
+    weights : float array, shape (count, 3)
         Of X, X S X and X S X S X in each of them.
-    traces : float array, shape (3,)
+    traces : float array, shape (count,)
         Of each of them.
-    noise_traces : float array, shape (3,)
+    noise_traces : float array, shape (count,)
         Of each of them times Sigma.
     inflation : float, default 1.0
         By how much R Sigma R is larger on average with an estimated R on both sides.
     """
 
+    kappa: float
+    shift: float
     inverse: Shifted
-    weights: Float[np.ndarray, "3 3"]
-    traces: Float[np.ndarray, "3"]
-    noise_traces: Float[np.ndarray, "3"]
+    weights: Float[np.ndarray, "count 3"]
+    traces: Float[np.ndarray, " count"]
+    noise_traces: Float[np.ndarray, " count"]
     inflation: float = 1.0
 
     def between(
-        self, along: Float[np.ndarray, "A q"], beside: Float[np.ndarray, "A A"], count: int = 3
+        self, along: Float[np.ndarray, "A q"], beside: Float[np.ndarray, "A A"]
     ) -> Float[np.ndarray, "count A A"]:
-        """Return the first `count` of them between rows, given as in `Shifted.products`."""
+        """Return each of them between rows, given as in `Shifted.products`."""
+        count = len(self.weights)
         products = self.inverse.products(along, beside, count)
-        return np.tensordot(self.weights[:count, :count], products, axes=1)
+        return np.tensordot(self.weights[:, :count], products, axes=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,10 +239,14 @@ class Known:
 
     spectrum: Spectrum
 
-    def at(self, kappa: float) -> Functions:
-        """Return the functions of the covariance at some kappa."""
-        inverse = self.spectrum.shifted(kappa)
-        return Functions(inverse, np.eye(3), inverse.traces, inverse.noise_traces)
+    def at(self, kappa: float, count: int = 3) -> Functions:
+        """Return two or three functions of the covariance at some kappa."""
+        return self.through(self.spectrum.shifted(kappa), count)
+
+    def through(self, inverse: Shifted, count: int = 3) -> Functions:
+        """Return the functions at the shift of an inverse."""
+        traces, noise = inverse.traces(count), inverse.noise_traces(count)
+        return Functions(inverse.shift, inverse.shift, inverse, np.eye(count, 3), traces, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,48 +256,66 @@ class Estimate:
     spectrum: Spectrum
     degrees: int
 
-    def at(self, kappa: float) -> Functions:
-        """Return the functions of the covariance at some kappa."""
+    def at(self, kappa: float, count: int = 3) -> Functions:
+        """Return two or three functions of the covariance at some kappa."""
         inverse = self._inverse(kappa)
-        if inverse is not None:
-            return self._functions(kappa, inverse)
+        return self._beyond(kappa, count) if inverse is None else self._of(kappa, inverse, count)
+
+    def through(self, inverse: Shifted, count: int = 3) -> Functions:
+        """Return the functions for which a resolvent of the estimate stands.
+
+        Where kappa is an unknown itself, its shift is one that needs no equation to be solved.
+        Below the edge both are in proportion.
+        """
+        share = inverse.noise_traces(2)[0] / self.degrees
+        if share <= MOST_OF_DEGREES:
+            return self._of(inverse.shift / (1.0 - float(share)), inverse, count)
+        kappa_1, edge = self._edge
+        return self._beyond(kappa_1 * inverse.shift / edge.shift, count)
+
+    def _beyond(self, kappa: float, count: int) -> Functions:
         kappa_1, inverse = self._edge
-        weights, at_edge = self._weights(kappa_1, inverse), inverse.traces
+        weights, at_edge = self._weights(kappa_1, inverse, 2), inverse.traces()
         u_1 = float(weights[0] @ at_edge) / self.spectrum.n_features
         u = 1.0 / (1.0 / u_1 + kappa - kappa_1)
         # R_1^2, and its share in each of the functions.
         square, inflation = (weights[0] - weights[1]) / kappa_1, 1.0 / float(weights[1, 1])
         moved = (u - u_1) / u_1**2 - kappa * (u / u_1) ** 2 * np.array([0.0, 1.0, 2.0])
         moved[2] += kappa**2 * u**3 / u_1**2
-        weights = weights[0] + moved[:, None] * square
-        traces = weights @ inverse.traces
+        weights = weights[0] + moved[:count, None] * square
+        traces = weights @ at_edge
         noise = self.spectrum.n_features - kappa * np.cumsum(traces)
-        return Functions(inverse, weights, traces, noise, inflation)
+        shift = inverse.shift * kappa / kappa_1
+        return Functions(kappa, shift, inverse, weights, traces, noise, inflation)
 
-    def _functions(self, kappa: float, inverse: Shifted) -> Functions:
-        weights = self._weights(kappa, inverse)
-        traces, of_noise = weights @ inverse.traces, inverse.noise_traces / self.degrees
+    def _of(self, kappa: float, inverse: Shifted, count: int) -> Functions:
+        weights = self._weights(kappa, inverse, count)
+        traces = weights[:, :count] @ inverse.traces(count)
+        t_1, t_2 = inverse.noise_traces(2) / self.degrees
         # The second from fewer digits lost than as a difference of traces.
-        second = (of_noise[1] - of_noise[0] ** 2) / (1.0 - 2.0 * of_noise[0] + of_noise[1])
-        noise = self.degrees * np.array([of_noise[0], second, 0.0])
-        noise[2] = noise[1] - kappa * traces[2]
-        return Functions(inverse, weights, traces, noise, 1.0 / float(weights[1, 1]))
+        second = (t_2 - t_1**2) / (1.0 - 2.0 * t_1 + t_2)
+        noise = self.degrees * np.array([t_1, second])
+        if count > 2:
+            noise = np.append(noise, noise[1] - kappa * traces[2])
+        inflation = 1.0 / float(weights[1, 1])
+        return Functions(kappa, inverse.shift, inverse, weights, traces, noise, inflation)
 
-    def _weights(self, kappa: float, inverse: Shifted) -> Float[np.ndarray, "3 3"]:
+    def _weights(self, kappa: float, inverse: Shifted, count: int) -> Float[np.ndarray, "count 3"]:
         """Return what R, R Sigma R and R Sigma R Sigma R have of X, X S X and X S X S X."""
         shift = inverse.shift
-        t_1, t_2, t_3 = inverse.noise_traces / self.degrees
+        t_1, t_2 = inverse.noise_traces(2) / self.degrees
         slope = (1.0 - t_1) ** 2 / (1.0 - 2.0 * t_1 + t_2)
-        curvature = (
-            2.0 * slope * ((t_1 - t_2) / shift - kappa / shift**2 * (t_1 - 2.0 * t_2 + t_3) * slope)
-            / (1.0 - kappa * (t_1 - t_2) / shift)
-        )  # fmt: skip
-        bend = kappa * slope**2 / shift
-        return np.array([
-            [shift / kappa, 0.0, 0.0],
-            [0.0, slope, 0.0],
-            [0.0, slope + 0.5 * kappa * curvature - bend, bend],
-        ])  # fmt: skip
+        weights = [[shift / kappa, 0.0, 0.0], [0.0, slope, 0.0]]
+        if count > 2:
+            t_3 = inverse.noise_traces()[2] / self.degrees
+            curvature = (
+                2.0 * slope
+                * ((t_1 - t_2) / shift - kappa / shift**2 * (t_1 - 2.0 * t_2 + t_3) * slope)
+                / (1.0 - kappa * (t_1 - t_2) / shift)
+            )  # fmt: skip
+            bend = kappa * slope**2 / shift
+            weights.append([0.0, slope + 0.5 * kappa * curvature - bend, bend])
+        return np.array(weights)
 
     def _inverse(self, kappa: float) -> Shifted | None:
         """Return the resolvent of the estimate that stands for R; None beyond the edge."""
@@ -275,14 +323,14 @@ class Estimate:
         # Newton's method for a convex function, downwards to its largest root.
         for _ in range(NEWTON_STEPS):
             shift = inverse.shift
-            t_1, t_2, _ = inverse.noise_traces / self.degrees
+            t_1, t_2 = inverse.noise_traces(2) / self.degrees
             excess, slope = shift - kappa * (1.0 - t_1), 1.0 - kappa * (t_1 - t_2) / shift
             if abs(excess) <= FEW_DIGITS * kappa:
                 break
             if slope <= 0.0 or t_1 > 0.5 * (1.0 + MOST_OF_DEGREES):
                 return None
             inverse = self.spectrum.shifted(max(shift - excess / slope, 1e-3 * shift))
-        return inverse if inverse.noise_traces[0] <= MOST_OF_DEGREES * self.degrees else None
+        return inverse if inverse.noise_traces(2)[0] <= MOST_OF_DEGREES * self.degrees else None
 
     @cached_property
     def _edge(self) -> tuple[float, Shifted]:
@@ -290,7 +338,7 @@ class Estimate:
 
         def excess(log_shift: float) -> float:
             inverse = self.spectrum.shifted(float(np.exp(log_shift)))
-            return float(inverse.noise_traces[0]) - MOST_OF_DEGREES * self.degrees
+            return float(inverse.noise_traces(2)[0]) - MOST_OF_DEGREES * self.degrees
 
         mean = self.spectrum.n_features * self.spectrum.mean_variance / self.degrees
         top = float(np.log(mean)) + 1.0
