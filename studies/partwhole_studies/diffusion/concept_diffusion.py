@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from partwhole.study import Cells, Config, key, mean, proportion
 from partwhole.study.estimates import by_seed
 from partwhole.study.plots import look, mosaic
+from partwhole_studies.costs import of_model, seconds_of
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import IMAGES, PAPER, POINTS, UNCLIPPED
 from partwhole_studies.diffusion.concept_models import train as train
@@ -33,6 +34,8 @@ PRESETS: dict[str, list[Config]] = {
     "paper": _cells(PAPER, LEVELS, 5),
     "unclipped": _cells(UNCLIPPED, LEVELS, 5),
 }
+seconds = seconds_of(of_model)
+ON_GPU = True
 cell = train
 
 

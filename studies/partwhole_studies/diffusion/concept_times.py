@@ -14,6 +14,7 @@ from scipy.stats import kendalltau
 from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole.tasks.shapes.published import CONCEPT_SIGNALS
+from partwhole_studies.costs import of_model, seconds_of
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import PAPER, POINTS
 from partwhole_studies.diffusion.concept_models import train as train
@@ -37,6 +38,8 @@ PRESETS: dict[str, list[Config]] = {
     "laptop": _cells(POINTS, CONCEPT_SIGNALS[1:17:3], 10),
     "paper": _cells(PAPER, CONCEPT_SIGNALS, 5),
 }
+seconds = seconds_of(of_model)
+ON_GPU = True
 cell = train
 
 

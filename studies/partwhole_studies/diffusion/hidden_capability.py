@@ -13,6 +13,7 @@ from partwhole.measures.concepts import PUBLISHED, capability
 from partwhole.measures.concepts.capability import Capability
 from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import COLOURS, look, mosaic
+from partwhole_studies.costs import of_model, seconds_of
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import PAPER, POINTS
 from partwhole_studies.diffusion.concept_models import train as train
@@ -37,6 +38,8 @@ PRESETS: dict[str, list[Config]] = {
     "laptop": _cells(POINTS, 20),
     "paper": _cells(PAPER, 5),
 }
+seconds = seconds_of(of_model)
+ON_GPU = True
 cell = train
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import look, mosaic
+from partwhole_studies.costs import of_model, seconds_of
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import PAPER, POINTS, SHORT
 from partwhole_studies.diffusion.concept_models import train as train
@@ -31,6 +32,8 @@ PRESETS: dict[str, list[Config]] = {
     "laptop": _cells(SHORT, (8, 64, 512), 10),
     "paper": _cells(PAPER, (8, 32, 128, 512, 2048), 5),
 }
+seconds = seconds_of(of_model)
+ON_GPU = True
 cell = train
 
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import panels
+from partwhole_studies.costs import of_model, seconds_of
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import PAPER, POINTS, SHORT
 from partwhole_studies.diffusion.concept_models import train as train
@@ -37,6 +38,8 @@ PRESETS: dict[str, list[Config]] = {
     "laptop": _cells(SHORT, (0.0, 1.0), 5),
     "paper": _cells(PAPER, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), 5),
 }
+seconds = seconds_of(of_model)
+ON_GPU = True
 cell = train
 
 

@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from partwhole.limits.proofs.certificates import rectangles
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, WIDTH
+from partwhole_studies.costs import of_images, seconds_of
 from partwhole_studies.images import networks
 from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
 from partwhole_studies.images.networks import DIGITS, FEW, MNIST, cells_of
@@ -29,6 +30,8 @@ PRESETS = {
 }
 VARIABLES = {"right": "pairs", "contrast": "", "answer": "first second"}
 COORDS = {"pairs": ("unseen", "seen"), "first": range(ITEMS), "second": range(ITEMS)}
+seconds = seconds_of(of_images)
+ON_GPU = True
 
 
 def cell(config: Config) -> Arrays:

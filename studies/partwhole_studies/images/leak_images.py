@@ -14,6 +14,7 @@ from partwhole.measures import additivity, slope
 from partwhole.measures.slope import item_values
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, WIDTH, look
+from partwhole_studies.costs import of_images, seconds_of
 from partwhole_studies.images import networks
 from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
 from partwhole_studies.images.networks import CIFAR, DIGITS, FEW, MNIST, PLACES, STAGES, cells_of
@@ -49,6 +50,8 @@ ROUTES = {
     "regime": "readout of\nlast layer,\ntrained",
     "relative": "salience\nbefore,\nseen sums = 1",
 }
+seconds = seconds_of(of_images)
+ON_GPU = True
 
 
 def cell(config: Config) -> Arrays:

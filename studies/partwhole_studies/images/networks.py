@@ -98,6 +98,12 @@ def pictures(source: str) -> tuple[Float[np.ndarray, "k h w c"], np.ndarray]:
     return np.asarray((images - centre) / spread, np.float32), classes
 
 
+def training_of(config: Config) -> Training:
+    """Return the settings of a cell's training: those of the paper for its networks."""
+    settings, name = config["training"] | {"seed": config["seed"]}, config["network"]
+    return Training(**settings) if name in SMALL else Training.published(name, **settings)
+
+
 def train(config: Config) -> Arrays:
     """Train one network; return its answers to seen and unseen tuples, and its saliences."""
     task = make_task(config["task"])
@@ -112,9 +118,7 @@ def train(config: Config) -> Arrays:
         "unseen": composed.compositional(config["evaluated"]),
     }
     start = image_network(config["network"], samples.shape, outputs=1, seed=config["seed"])
-    settings = config["training"] | {"seed": config["seed"]}
-    name = config["network"]
-    training = Training(**settings) if name in SMALL else Training.published(name, **settings)
+    training = training_of(config)
     runs = train_networks(start, samples, training, test=sets, progress=False)
     assert runs.scores is not None
     assert runs.outputs is not None

@@ -28,6 +28,7 @@ from partwhole.study import (
 )
 from partwhole.study.plots import QUIET, WIDTH, look
 from partwhole_studies.conjunctions import KINDS, sizes
+from partwhole_studies.costs import of_images, seconds_of
 from partwhole_studies.images import networks
 from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
 from partwhole_studies.images.networks import CIFAR, DIGITS, FEW, MNIST, PLACES, STAGES, cells_of
@@ -52,6 +53,8 @@ VARIABLES = {
     "salience": "stage place order",
     "terms": "kind",
 }
+seconds = seconds_of(of_images)
+ON_GPU = True
 
 
 def cell(config: Config) -> Arrays:

@@ -21,6 +21,7 @@ from partwhole.tasks import split_classes
 from partwhole.tasks.images.cifar import cifar_images
 from partwhole.tasks.images.digits import digit_images
 from partwhole.training import Training, train_transfer
+from partwhole_studies.costs import of_finetuning, seconds_of
 
 SINGLE, MULTI, PUBLISHED = METHODS = ("single-task", "multi-task", "multi-task as published")
 MODES = (("singletask", {}), ("multitask", {}), ("multitask", {"protocol": "published"}))
@@ -35,25 +36,22 @@ LAST = {
     "vit-finetuning": ("block 7", "first token"),
 }
 ADAM = {"loss": "cross entropy", "optimiser": "adam", "learning_rate": 1e-3, "batch": 128}
+# Two classes are distinguished from ten digits by every method; others are in each epoch, of which
+# fewer go as far.
 DIGITS: Config = {
-    "images": "digits",
-    "main_classes": 5,  # two are distinguished from ten images by every method
-    "n_test": 300,
+    "images": "digits", "main_classes": 5, "n_test": 300,
     "training": ADAM | {"threshold": 0.01, "epochs": 300},
-    # All auxiliary images in each epoch: fewer epochs go as far.
     "fewer": {"pretraining": 40, "multitask": 40},
-}
-CIFAR = DIGITS | {"images": "cifar-100", "main_classes": 2, "n_test": 200, "fewer": {}}
+}  # fmt: skip
+# Of 1,000 epochs those on all classes would take ten times as long.
+CAPS: Config = {"fewer": {"pretraining": 100, "multitask": 100}}
+CIFAR = DIGITS | {"images": "cifar-100", "main_classes": 2, "n_test": 200} | CAPS
 
 
 def _cells(
-    setting: Config,
-    network: str,
-    sizes: Sequence[int],
-    seeds: int,
-    rescalings: Sequence[float] = RESCALINGS,
-    methods: Sequence[str] = METHODS,
-) -> list[Config]:
+    setting: Config, network: str, sizes: Sequence[int], seeds: int,
+    rescalings: Sequence[float] = RESCALINGS, methods: Sequence[str] = METHODS,
+) -> list[Config]:  # fmt: skip
     return [
         setting
         | {"network": network, "sizes": list(sizes), "rescalings": list(rescalings)}
@@ -69,6 +67,8 @@ PRESETS = {
     "laptop": _cells(DIGITS, "resnet-small", FEW, 5) + _cells(DIGITS, "vit-small", FEW, 3),
     "paper": _cells(CIFAR, "resnet-18", MANY, 20) + _cells(CIFAR, "vit-finetuning", MANY, 20),
 }
+seconds = seconds_of(of_finetuning)
+ON_GPU = True
 
 
 def tuned(c: float) -> str:

@@ -1,0 +1,105 @@
+"""What the cells of large studies cost: steps from their settings, operations, seconds of a step.
+
+A step is one of Adam on a batch, and reading samples counts as steps: a network that is only
+evaluated does a third of a step's operations. Trainings that end at a loss count to their cap, so
+that costs are bounds from above. Steps were timed with `benchmarks/bench_device.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from partwhole.study import Config
+from partwhole_studies.diffusion.concept_models import prompt_names
+from partwhole_studies.images.networks import training_of
+from partwhole_studies.network_tasks import make_task
+
+SAMPLES = 64  # in a step of a diffusion model
+EVALUATED = 3  # a step costs as much as so many evaluations
+AUXILIARY = {"digits": 900, "cifar-100": 49_000}  # images of the other classes, about
+
+
+class Step(NamedTuple):
+    """Operations of a step, and its seconds on one core and on an H200."""
+
+    operations: float
+    core: float
+    device: float
+
+
+# Batches of 128 images and of 64 samples, of the published sizes and the small ones.
+STEPS = {
+    "convnet": Step(52.0e9, 1.9, 1.25e-3),
+    "resnet": Step(24.0e9, 1.1, 2.57e-3),
+    "vit": Step(29.6e9, 1.0, 1.56e-3),
+    "resnet-18": Step(16.4e9, 2.3, 3.0e-3),
+    "vit-finetuning": Step(645e9, 20.0, 12e-3),
+    "convnet-small": Step(1.1e9, 0.03, 1e-3),
+    "resnet-small": Step(0.5e9, 0.03, 1e-3),
+    "vit-small": Step(1.5e9, 0.04, 1e-3),
+    "paper": Step(412e9, 7.6, 9.24e-3),
+    "small32": Step(16.5e9, 0.46, 5e-3),
+    "small16": Step(3.0e9, 0.1, 4e-3),
+    "vector": Step(0.01e9, 0.002, 1e-3),
+}
+
+
+class Work(NamedTuple):
+    """So many steps of a network, or as many evaluations as take that long."""
+
+    network: str
+    steps: float
+
+    @property
+    def operations(self) -> float:
+        """Return the operations."""
+        return self.steps * STEPS[self.network].operations
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds on one core."""
+        return self.steps * STEPS[self.network].core
+
+    @property
+    def on_device(self) -> float:
+        """Return the seconds on an H200 that does nothing else."""
+        return self.steps * STEPS[self.network].device
+
+
+def of_images(config: Config) -> Work:
+    """Return the work of a network on composed images."""
+    task, training = make_task(config["task"]), training_of(config)
+    samples = task.n_train * max(1, config["samples"] // task.n_train)
+    assert training.epochs is not None
+    assert training.batch is not None
+    return Work(config["network"], training.epochs * (samples // training.batch))
+
+
+def of_model(config: Config) -> Work:
+    """Return the work of a diffusion model, and of its samples."""
+    prompts = len(prompt_names(config)) + len(config["guidance"])  # guided ones are asked twice
+    sampled = config["checkpoints"] * config["samples"] * config["recipe"]["sampling_steps"]
+    return Work(config["model"], config["steps"] + prompts * sampled / SAMPLES / EVALUATED)
+
+
+def of_finetuning(config: Config) -> Work:
+    """Return the work of all trainings on some classes, before others or with them, to their caps.
+
+    With others an epoch has as many batches of either.
+    """
+    setting, caps, sizes = config["training"], config["fewer"], config["sizes"]
+    epochs = setting["epochs"] if config["images"] == "digits" else 1000
+    batches = sum(max(1, n // setting["batch"]) for n in sizes)
+    others = AUXILIARY[config["images"]] // setting["batch"]
+    together = sum(way != "single-task" for way in config["ways"])
+    alone = len(config["ways"]) - together + len(config["rescalings"])
+    steps = others * (
+        caps.get("pretraining", epochs) + caps.get("multitask", epochs) * together * len(sizes)
+    )
+    return Work(config["network"], steps + epochs * alone * batches)
+
+
+def seconds_of(work: Callable[[Config], Work]) -> Callable[[Config], float]:
+    """Return what a study calls `seconds`: those of a cell on one core."""
+    return lambda config: work(config).seconds
