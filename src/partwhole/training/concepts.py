@@ -14,7 +14,13 @@ from partwhole.networks import MLP, Network
 from partwhole.networks.network import n_outputs
 from partwhole.tasks import StructuredIdentity
 from partwhole.tasks.identity_sample import IdentitySample
-from partwhole.training.problem import Problem, checked_networks, require_probes, seeds_of
+from partwhole.training.problem import (
+    Problem,
+    checked_networks,
+    require_probes,
+    require_wide,
+    seeds_of,
+)
 from partwhole.training.training import Training
 
 if TYPE_CHECKING:
@@ -73,6 +79,7 @@ def concept_problem(
 ) -> Problem:
     """Validate that networks fit a structured identity task; return the problem."""
     task = data.task if isinstance(data, IdentitySample) else data
+    require_wide(training)
     require(
         training.loss == "squared",
         "targets of a structured identity task are its inputs, numbers for the loss 'squared'",

@@ -201,11 +201,22 @@ def seeds_of(training: Training, runs: int) -> tuple[int, ...]:
     return seeds
 
 
+def require_wide(training: Training) -> None:
+    """Require single or double precision, as most networks have it."""
+    require(
+        training.precision != "bfloat16",
+        "bfloat16 is a precision of image networks and diffusion models",
+        "it for others",
+        "leave precision out",
+    )
+
+
 def checked_problem(
     networks: Networks, data: Data, training: Training, probes: np.ndarray | None,
     teachers: Any, test: Pair | None,
 ) -> Problem:  # fmt: skip
     """Validate that networks, samples and training fit together; return the problem."""
+    require_wide(training)
     several = not _is_pair(data)
     pairs = list(data) if several else [data]
     has_pairs = len(pairs) > 0 and all(map(_is_pair, pairs))

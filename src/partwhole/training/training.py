@@ -17,7 +17,7 @@ from partwhole._types import Bounds, Count, Index, NonNegative, Positive, Real
 from partwhole.training.losses import Loss
 from partwhole.training.order import Shuffle
 
-Precision = Literal["float32", "float64"]
+Precision = Literal["float32", "float64", "bfloat16"]
 Record = Literal["geometric"] | int | Sequence[int] | Int[np.ndarray, " T"]
 FLOW = "normalised flow"
 RATED = ("sgd", "adam", "adamw")  # optimisers with a learning rate
@@ -122,9 +122,11 @@ class Training:
         last step is always added. Image networks are recorded after epochs, which this then
         counts; of diffusion models samples are drawn at these steps. None for "geometric", and for
         image networks and diffusion models for the end alone.
-    precision : {"float32", "float64"}, default None
+    precision : {"float32", "float64", "bfloat16"}, default None
         None for single precision, and double for the normalised flow. In single precision a loss
-        may stall between 1e-9 and 1e-7.
+        may stall between 1e-9 and 1e-7. "bfloat16", of image networks and diffusion models, has
+        convolutions and products of matrices in it, and weights, normalisation, the loss and the
+        optimiser in single precision: for accelerators (times in docs/paper-presets.md).
 
     Raises
     ------
@@ -288,7 +290,9 @@ class Training:
     @property
     def dtype(self) -> np.dtype:
         """Return the type of numbers in training."""
-        return np.dtype(self.precision or ("float64" if self.optimiser == FLOW else "float32"))
+        if self.precision in ("float32", "float64"):
+            return np.dtype(self.precision)
+        return np.dtype("float64" if self.optimiser == FLOW else "float32")
 
 
 def _require_plain(optimiser: optax.GradientTransformation) -> None:

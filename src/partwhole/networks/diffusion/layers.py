@@ -27,7 +27,8 @@ class GroupNorm(eqx.Module):
 
     def __call__(self, x: Float[Array, "n *places c"], at: Pass) -> Float[Array, "n *places c"]:
         """Return the normalised batch."""
-        n, c = len(x), x.shape[-1]
+        n, c, dtype = len(x), x.shape[-1], x.dtype
+        x = x.astype(self.scale.dtype)
 
         def over_group(values: Float[Array, "n p c"]) -> Float[Array, "n 1 c"]:
             # Places first, then channels: a mean over both axes at once is slow on CPU.
@@ -38,7 +39,7 @@ class GroupNorm(eqx.Module):
         rows = x.reshape(n, -1, c)
         centred = rows - over_group(rows)
         gain = self.scale[None, None] * jax.lax.rsqrt(over_group(centred**2) + EPSILON)
-        return (centred * gain + self.shift[None, None]).reshape(x.shape)
+        return (centred * gain + self.shift[None, None]).reshape(x.shape).astype(dtype)
 
 
 class Upsample(eqx.Module):
@@ -55,7 +56,7 @@ class Upsample(eqx.Module):
         n, h, w, _ = x.shape
         quarters = self.dense(x, at).reshape(n, h, w, 2, 2, -1)
         image = jnp.transpose(quarters, (0, 1, 3, 2, 4, 5)).reshape(n, 2 * h, 2 * w, -1)
-        return image + self.bias[None, None, None]
+        return image + self.bias.astype(image.dtype)[None, None, None]
 
 
 class Attention(eqx.Module):
@@ -138,6 +139,7 @@ class Block(eqx.Module):
     ) -> Float[Array, "n h w o"]:  # fmt: skip
         """Return the sum."""
         hidden = self.conv_1(jax.nn.gelu(self.norm_1(x, at)), at)
+        (embedding,) = at.narrowed(embedding)
         hidden = hidden + (self.time(time_features, at) + embedding)[:, None, None, :]
         hidden = self.dropout(jax.nn.gelu(self.norm_2(hidden, at)), at)
         return self.conv_2(hidden, at) + (x if self.skip is None else self.skip(x, at))

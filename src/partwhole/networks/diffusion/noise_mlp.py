@@ -48,9 +48,9 @@ class NoiseMLP(eqx.Module):
         """Return the predicted noise; see `UNet`."""
         time = self.clock(told, at)
         x = z
-        for layer, clock, part in zip(self.maps[:-1], self.times, made, strict=True):
+        for layer, clock, part in zip(self.maps[:-1], self.times, at.narrowed(*made), strict=True):
             x = jax.nn.gelu(layer(x, at) + clock(time, at) + part)
-        return z + self.maps[-1](x, at)
+        return z + self.maps[-1](x, at).astype(z.dtype)
 
 
 @door

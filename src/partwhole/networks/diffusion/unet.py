@@ -107,7 +107,7 @@ class UNet(eqx.Module):
                 x = jnp.concatenate([self.double[place](x, at), skips.pop()], axis=-1)
             for block in self.up[place]:
                 x = block(x, time, next(embeddings), at)
-        return z + self.head(jax.nn.gelu(self.norm(x, at)), at)
+        return z + self.head(jax.nn.gelu(self.norm(x, at)), at).astype(z.dtype)
 
 
 @door

@@ -30,16 +30,24 @@ class Pass:
         Source of noise in training; None for inference.
     in_batch : bool, keyword-only, default False
         Whether batch normalisation takes the statistics of the batch also in inference.
+    short : bool, keyword-only, default False
+        Whether convolutions and products of matrices are in bfloat16, and what they return.
     """
 
-    def __init__(self, key: PRNGKeyArray | None = None, *, in_batch: bool = False) -> None:
-        self.key, self.in_batch = key, in_batch or key is not None
+    def __init__(
+        self, key: PRNGKeyArray | None = None, *, in_batch: bool = False, short: bool = False
+    ) -> None:
+        self.key, self.in_batch, self.short = key, in_batch or key is not None, short
         self.seen: dict[int, tuple[Array, Array]] = {}
 
     @property
     def training(self) -> bool:
         """Return whether dropout is active."""
         return self.key is not None
+
+    def narrowed(self, *arrays: Array) -> tuple[Array, ...]:
+        """Return arrays in the precision of products."""
+        return tuple(array.astype(jnp.bfloat16) for array in arrays) if self.short else arrays
 
     def next_key(self) -> PRNGKeyArray:
         """Return a key that no other layer of this pass gets."""
@@ -58,11 +66,12 @@ class Conv(eqx.Module):
 
     def __call__(self, x: Float[Array, "n h w i"], at: Pass) -> Float[Array, "n k l o"]:
         """Return the convolved batch."""
+        x, kernel = at.narrowed(x, self.kernel)
         outputs = jax.lax.conv_general_dilated(
-            x, self.kernel, (self.stride, self.stride), self.padding,
+            x, kernel, (self.stride, self.stride), self.padding,
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
         )  # fmt: skip
-        return outputs if self.bias is None else outputs + self.bias[None, None, None]
+        return outputs if self.bias is None else _plus(outputs, self.bias)
 
 
 class Dense(eqx.Module):
@@ -73,12 +82,9 @@ class Dense(eqx.Module):
 
     def __call__(self, x: Float[Array, "*n i"], at: Pass) -> Float[Array, "*n o"]:
         """Return the mapped batch."""
-        outputs = x @ self.weight.T
-        return (
-            outputs
-            if self.bias is None
-            else outputs + self.bias.reshape((1,) * (x.ndim - 1) + (-1,))
-        )
+        x, weight = at.narrowed(x, self.weight)
+        outputs = x @ weight.T
+        return outputs if self.bias is None else _plus(outputs, self.bias)
 
 
 class BatchNorm(eqx.Module):
@@ -96,7 +102,8 @@ class BatchNorm(eqx.Module):
 
     def __call__(self, x: Float[Array, "*n c"], at: Pass) -> Float[Array, "*n c"]:
         """Return the normalised batch."""
-        mean, variance = self.mean, self.variance
+        mean, variance, dtype = self.mean, self.variance, x.dtype
+        x = x.astype(self.scale.dtype)
         if at.in_batch:
             axes = tuple(range(x.ndim - 1))
             mean = jnp.mean(x, axis=axes)
@@ -105,7 +112,8 @@ class BatchNorm(eqx.Module):
             at.seen[self.place] = mean, variance * (count / max(count - 1, 1))
         shape = (1,) * (x.ndim - 1) + (-1,)
         gain = self.scale * jax.lax.rsqrt(variance + EPSILON)
-        return (x - mean.reshape(shape)) * gain.reshape(shape) + self.shift.reshape(shape)
+        normalised = (x - mean.reshape(shape)) * gain.reshape(shape) + self.shift.reshape(shape)
+        return normalised.astype(dtype)
 
 
 class LayerNorm(eqx.Module):
@@ -116,11 +124,13 @@ class LayerNorm(eqx.Module):
 
     def __call__(self, x: Float[Array, "*n c"], at: Pass) -> Float[Array, "*n c"]:
         """Return the normalised batch."""
-        shape = (1,) * (x.ndim - 1) + (-1,)
+        shape, dtype = (1,) * (x.ndim - 1) + (-1,), x.dtype
+        x = x.astype(self.scale.dtype)
         centred = x - jnp.mean(x, axis=-1, keepdims=True)
         spread = jnp.mean(centred**2, axis=-1, keepdims=True)
         normalised = centred * jax.lax.rsqrt(spread + EPSILON)
-        return normalised * self.scale.reshape(shape) + self.shift.reshape(shape)
+        normalised = normalised * self.scale.reshape(shape) + self.shift.reshape(shape)
+        return normalised.astype(dtype)
 
 
 class Dropout(eqx.Module):
@@ -180,6 +190,11 @@ class Flatten(eqx.Module):
     def __call__(self, x: Float[Array, "n *shape"], at: Pass) -> Float[Array, "n d"]:
         """Return the rows."""
         return x.reshape(len(x), -1)
+
+
+def _plus(outputs: Float[Array, "*n o"], bias: Float[Array, " o"]) -> Float[Array, "*n o"]:
+    """Return outputs with biases, in their precision."""
+    return outputs + bias.astype(outputs.dtype).reshape((1,) * (outputs.ndim - 1) + (-1,))
 
 
 def with_statistics(network: Network, at: Pass) -> Network:

@@ -78,12 +78,24 @@ class ImageNetwork(eqx.Module):
         return eqx.partition(self, trained(self))
 
     def in_training(
-        self, images: Float[Array | np.ndarray, "n h w c"], key: PRNGKeyArray
+        self,
+        images: Float[Array | np.ndarray, "n h w c"],
+        key: PRNGKeyArray,
+        *,
+        short: bool = False,
     ) -> tuple[Float[Array, "n k"], ImageNetwork]:
-        """Return the outputs in training, and the network with its new running statistics."""
-        at = Pass(key)
+        """Return the outputs in training, and the network with its new running statistics.
+
+        With products in bfloat16 if they are short; outputs and statistics are as ever.
+        """
+        at = Pass(key, short=short)
         outputs = self._pass(images, at)[-1]
-        return outputs, with_statistics(self, at)
+        return outputs.astype(self.dtype), with_statistics(self, at)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Return the precision of the parameters."""
+        return jax.tree.leaves(eqx.filter(self, eqx.is_inexact_array))[0].dtype
 
     @property
     def n_parameters(self) -> int:
@@ -104,8 +116,7 @@ class ImageNetwork(eqx.Module):
             "divide grey levels by their largest, say",
         )
         outputs = []
-        dtype = jax.tree.leaves(eqx.filter(self, eqx.is_inexact_array))[0].dtype
-        x = jnp.asarray(images, dtype)
+        x = jnp.asarray(images, self.dtype)
         for part in self.parts:
             x = part(x, at)
             outputs.append(x)

@@ -37,8 +37,9 @@ class Embedding(eqx.Module):
         p = self.patch
         cut = x.reshape(n, h // p, p, w // p, p, c).transpose(0, 1, 3, 2, 4, 5)
         tokens = self.tokens(cut.reshape(n, -1, p * p * c), at)
-        whole = jnp.broadcast_to(self.whole, (n, 1, tokens.shape[-1]))
-        tokens = jnp.concatenate([whole, tokens], axis=1) + self.positions
+        whole, positions = at.narrowed(self.whole, self.positions)
+        whole = jnp.broadcast_to(whole, (n, 1, tokens.shape[-1]))
+        tokens = jnp.concatenate([whole, tokens], axis=1) + positions
         return self.dropout(tokens, at)
 
 

@@ -120,7 +120,8 @@ def take_step(
         conditions = jnp.where(dropped, dropped_condition, conditions)
 
     def loss(row: Array) -> tuple[Array, Array]:
-        losses = terms(layout.model(row, rest), x, conditions, for_noise, Pass(for_network))
+        at = Pass(for_network, short=rule.kind.short)
+        losses = terms(layout.model(row, rest), x, conditions, for_noise, at)
         means = jnp.stack([jnp.mean(term) for term in losses])
         return jnp.sum(means), means
 
@@ -329,7 +330,7 @@ def memory_of(problem: DiffusionProblem, run: int = 0) -> int:
 
     def loss(row: Array, batch: tuple[Array, Array]) -> Array:
         key = jax.random.key(0)
-        losses = terms(layout.model(row, rest), *batch, key, Pass(key))
+        losses = terms(layout.model(row, rest), *batch, key, Pass(key, short=kind.short))
         return sum(map(jnp.mean, losses), jnp.float32(0.0))
 
     row = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(parameters)])
@@ -337,7 +338,7 @@ def memory_of(problem: DiffusionProblem, run: int = 0) -> int:
     conditions = problem.conditions
     words = jax.ShapeDtypeStruct((problem.batch, conditions.shape[1]), conditions.dtype)
     average = 0 if problem.training.average is None else size_of(row)
-    key = (layout, str(jax.tree.structure(rest)))
+    key = (layout, kind.short, str(jax.tree.structure(rest)))
     return average + step_memory(loss, row, (samples, words), kind.transformation(), key)
 
 

@@ -30,6 +30,7 @@ class Kind(NamedTuple):
     momentum: float
     weight_decay: float
     clip: float | None
+    short: bool
 
     @classmethod
     def of(cls, training: Training, learning_rate: float) -> Kind:
@@ -37,6 +38,7 @@ class Kind(NamedTuple):
         return cls(
             training.loss, training.optimiser, learning_rate, float(training.momentum),
             float(training.weight_decay), None if training.clip is None else float(training.clip),
+            training.precision == "bfloat16",
         )  # fmt: skip
 
     def transformation(self) -> optax.GradientTransformation:

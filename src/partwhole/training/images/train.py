@@ -61,7 +61,8 @@ def take_step(
     images, batch_targets = assemble(samples, rows, layout, for_images), targets[rows]
 
     def loss(parameters: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
-        outputs, after = eqx.combine(parameters, state.rest).in_training(images, for_network)
+        network = eqx.combine(parameters, state.rest)
+        outputs, after = network.in_training(images, for_network, short=kind.short)
         value = LOSSES[kind.loss](outputs, batch_targets)
         return value, (value[None], after.partition()[1])
 
@@ -286,13 +287,14 @@ def memory_of(problem: ImageProblem, run: int = 0) -> int:
     batch = sum(min(problem.training.batch or problem.count, len(part.goal)) for part in sets)
 
     def loss(parameters: ImageNetwork, inputs: tuple[Array, Array]) -> Array:
-        outputs, _ = eqx.combine(parameters, rest).in_training(inputs[0], jax.random.key(0))
+        network, key = eqx.combine(parameters, rest), jax.random.key(0)
+        outputs, _ = network.in_training(inputs[0], key, short=kind.short)
         return LOSSES[kind.loss](outputs, inputs[1])
 
     goal = sets[0].goal
     images = jax.ShapeDtypeStruct((batch, *network.shape), jnp.float32)
     targets = jax.ShapeDtypeStruct((batch, *goal.shape[1:]), goal.dtype)
-    key = (kind.loss, str(jax.tree.structure(network)))
+    key = (kind.loss, kind.short, str(jax.tree.structure(network)))
     return step_memory(loss, parameters, (images, targets), kind.transformation(), key)
 
 

@@ -69,7 +69,8 @@ def take_joint_step(
     cuts = np.cumsum(stretch.sizes)[:-1]
 
     def loss(parameters: ImageNetwork) -> tuple[Array, tuple[Array, ImageNetwork]]:
-        outputs, after = eqx.combine(parameters, state.rest).in_training(batch, for_network)
+        network = eqx.combine(parameters, state.rest)
+        outputs, after = network.in_training(batch, for_network, short=kind.short)
         answers = jnp.split(outputs, cuts)
         task_losses = jnp.stack([
             LOSSES[kind.loss](*pair) for pair in zip(answers, targets, strict=True)
