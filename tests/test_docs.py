@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[1]
         "CHANGELOG.md",
         "docs/clusters.md",
         "docs/notation.md",
+        "docs/paper-presets.md",
         "studies/README.md",
         "docs/stability.md",
         "docs/your-network.md",
@@ -54,6 +55,17 @@ def test_the_first_picture_lies_on_the_line_of_the_theory():
     np.testing.assert_allclose(theory.get_ydata(), theory.get_xdata() * 2 / 3)
     np.testing.assert_array_equal(right.get_ydata(), right.get_xdata())
     assert (ROOT / "docs/first-result.svg").read_text("utf-8").startswith("<?xml")
+
+
+def test_the_costs_of_paper_presets_are_those_of_their_settings():
+    spec = importlib.util.spec_from_file_location("paper_presets", ROOT / "docs/paper_presets.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.table() in (ROOT / "docs/paper-presets.md").read_text("utf-8")
+    # As counted when these presets were planned.
+    assert "| concept_times | 100 | 2.2e6 | 9.1e17 |" in module.table()
 
 
 def test_the_comparison_in_the_readme_is_the_computed_one():
