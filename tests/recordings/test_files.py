@@ -643,7 +643,7 @@ TABLES = {
     ),
     "repeated names": (
         lambda: written("a.csv", "a,b,a\n" + "1,2,3\n" * 8),
-        "columns of conditions have names of their own; got 'a' 2 times in 'a.csv'; rename them in "
+        "columns of a table have names of their own; got 'a' 2 times in 'a.csv'; rename them in "
         "its first line",
     ),
     "repeated names in parquet": (
@@ -717,7 +717,7 @@ def test_sentences_of_conditions(save, sentence):
 
 
 def test_files_are_bounded(monkeypatch):
-    monkeypatch.setattr("partwhole.recordings.files.MOST_TEXT", 10)
+    monkeypatch.setattr("partwhole._tables.MOST_TEXT", 10)
     assert refusal() == (
         f"a file holds numbers, booleans or text; got {os.path.getsize('conditions.csv')} bytes "
         "unpacked, of at most 10, in 'conditions.csv'; save it again"

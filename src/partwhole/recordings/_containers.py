@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,23 +11,12 @@ import numpy as np
 
 from partwhole._checks import InputError, require
 from partwhole._reading import UnreadableError, npz_names, read_npz
+from partwhole._tables import readable
 from partwhole.recordings._labels import series_of
 from partwhole.recordings._matlab import Opaque, read_mat
 
 MOST_UNPACKED = 1 << 36  # bytes of an archive
 LISTED = 12  # names in a sentence
-
-
-def readable(path: Path, reader: Callable[..., Any], **options: Any) -> Any:
-    """Return what a reader of `partwhole._reading` does, with its errors in one sentence."""
-    try:
-        return reader(path, **options)
-    except UnreadableError as error:
-        objects = "not of numbers, booleans or text" in str(error)
-        remedy = "save arrays of floats, not of objects" if objects else "save it again"
-        raise InputError(
-            f"a file holds numbers, booleans or text; got {error}, in {path.name!r}; {remedy}"
-        ) from error
 
 
 def archive(path: Path, name: str | None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -12,22 +11,17 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._checks import InputError, require
+from partwhole._delimited import read_numbers
 from partwhole._door import door
-from partwhole._reading import read_npy, read_whole
+from partwhole._reading import read_npy
+from partwhole._tables import TABLES, TEXT, existing, parquet_table, read_table, readable, text_of
 from partwhole.recordings import _containers as containers
-from partwhole.recordings._containers import readable
-from partwhole.recordings._delimited import read_labels, read_numbers
 from partwhole.recordings._labels import table_of
 from partwhole.recordings.building import from_trials
 from partwhole.recordings.recording import Recording
 
-TEXT = {".csv": ",", ".tsv": "\t"}
-LINES = (".jsonl", ".ndjson")
 RESPONSES = (".npy", ".npz", ".mat", ".nc", ".parquet", *TEXT)
-CONDITIONS = (*TEXT, ".parquet", *LINES, ".mat", ".npy", ".npz")
-ZIPPED = (*TEXT, *LINES)
-MOST_TEXT = 1 << 30  # bytes of a file of text, unpacked, of which memory holds several copies
+CONDITIONS = (*TABLES, ".mat", ".npy", ".npz")
 # The name of an array stands behind that of a file.
 NAMED = re.compile(r"(.*\.(?:npz|mat|nc)):(.+)", re.IGNORECASE | re.DOTALL)
 
@@ -107,33 +101,20 @@ def _located(
     if behind_colon and not os.path.lexists(text):
         text, name = behind_colon.groups()
     path = Path(text)
-    *earlier, ending = ["", *(suffix.lower() for suffix in path.suffixes)]
-    if ending == ".gz" and earlier[-1] in ZIPPED:
-        ending = earlier[-1]
-    try:
-        is_folder, size = path.is_dir(), path.stat().st_size
-    except (OSError, ValueError):
-        is_folder, size = False, -1
-    place = repr(text)
-    require(not is_folder, f"{role} are in a file", f"the folder {place}", "name a file in it")
-    rule = f"the file of {role} ends in {', '.join(endings[:-1])} or {endings[-1]}"
-    require(ending in endings, rule, repr(path.name), "save it in one of these forms")
-    require(size >= 0, f"the file of {role} exists", f"no file {place}", "check the path")
-    require(size > 0, f"the file of {role} has entries", f"{place}, empty", "save it again")
+    ending = existing(path, f"the file of {role}", endings, f"{role} are in a file")
     return path, ending, name
 
 
 def _responses(path: Path, ending: str, name: str | None, n_trials: int) -> Any:
     """Return an array of responses."""
     if ending in TEXT:
-        raw = readable(path, read_whole, limit=MOST_TEXT)
-        array, doubtful = read_numbers(raw, path.name, TEXT[ending])
+        array, doubtful = read_numbers(text_of(path), path.name, TEXT[ending])
         # A first line 0, 1, 2, ... is a header if it would be a trial too many.
         return array[1:] if doubtful and len(array) == n_trials + 1 else array
     if ending == ".npy":
         return readable(path, read_npy)
     if ending == ".parquet":
-        return _parquet(path)
+        return parquet_table(path)
     if ending == ".npz":
         arrays = containers.archive(path, name)
     else:
@@ -145,12 +126,8 @@ def _responses(path: Path, ending: str, name: str | None, n_trials: int) -> Any:
 
 def _conditions(path: Path, ending: str, name: str | None) -> Any:
     """Return what holds the labels."""
-    if ending in TEXT:
-        return read_labels(readable(path, read_whole, limit=MOST_TEXT), path.name, TEXT[ending])
-    if ending in LINES:
-        return _lines(readable(path, read_whole, limit=MOST_TEXT), path.name)
-    if ending == ".parquet":
-        return _parquet(path)
+    if ending in TABLES:
+        return read_table(path, ending)
     if ending == ".npy":
         return readable(path, read_npy)
     if ending == ".mat":
@@ -159,43 +136,3 @@ def _conditions(path: Path, ending: str, name: str | None) -> Any:
     return (
         containers.columns(arrays, path) if name is None else containers.named(arrays, name, path)
     )
-
-
-def _parquet(path: Path) -> Any:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        names = parquet.read_schema(path).names
-        repeated = next((name for name in names if names.count(name) > 1), None)
-        rule = "the columns of a table have names of their own"
-        require(repeated is None, rule, f"several {repeated!r} in {path.name!r}", "rename them")
-        return parquet.read_table(path).to_pandas()
-    except InputError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(
-            "a .parquet file holds a table of plain columns; got something else in "
-            f"{path.name!r} ({type(error).__name__}); write it again"
-        ) from error
-
-
-def _lines(raw: bytes, name: str) -> list[dict[str, Any]]:
-    """Return the objects of a file of JSON Lines."""
-    rows = []
-    for number, line in enumerate(raw.split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        require(
-            isinstance(row, dict),
-            "a .jsonl file holds an object in each line",
-            f"something else in line {number} of {name!r}",
-            'write lines such as {"shape": "disc", "colour": "red"}',
-        )
-        rows.append(row)
-    require(rows, "a table has rows", f"none in {name!r}", "check the file")
-    return rows

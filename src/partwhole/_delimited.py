@@ -78,7 +78,7 @@ def read_labels(raw: bytes, name: str, usual: str) -> pd.DataFrame:
     repeated, times = Counter(header[place] for place in labels).most_common(1)[0]
     require(
         times == 1,
-        "columns of conditions have names of their own",
+        "columns of a table have names of their own",
         f"{repeated!r} {times} times in {name!r}",
         "rename them in its first line",
     )
