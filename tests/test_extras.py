@@ -71,6 +71,19 @@ def test_the_rest_names_its_extra_in_one_sentence(use, part, extra, lacking):
     assert last.endswith(f"; install them: pip install 'partwhole[{extra}]'")
 
 
+def test_pictures_of_a_folder_need_pillow_alone():
+    lines = ["sys.modules['PIL'] = None", "from partwhole.tasks import from_folder"]
+    code = "\n".join([*lines, "from_folder('pictures', 'attributes.csv', concepts=['shape'])"])
+    assert run(code).stderr.splitlines()[-1] == (
+        "partwhole._extras.MissingExtraError: from_folder needs the package Pillow; got an "
+        "installation without it; install it: pip install pillow, or 'partwhole[plot]', which "
+        "brings it"
+    )
+    # Without the other packages of the extra it goes on, to the folder.
+    last = run("\n".join([*lines[1:], code.splitlines()[-1]])).stderr.splitlines()[-1]
+    assert last.startswith("partwhole._checks.InputError: pictures are in a folder that exists")
+
+
 def test_the_command_audits_lists_and_refuses(tmp_path):
     table = tmp_path / "table.csv"
     rows = ("a,x,0,train", "a,y,1,train", "b,x,1,train", "b,y,2,test")

@@ -58,6 +58,7 @@ ORDER: Reasons = {
     },
     "what is drawn goes by the place of a row": {
         "tasks.ComposedImages.draw": "rows",
+        "tasks.AttributeSpace.render": "is_train",
         "tasks.ConceptSpace.sample": "is_train",
         "tasks.split_classes": "images,labels",
         "training.bits_per_dimension": "samples,conditions",
@@ -116,6 +117,7 @@ TWICE: Reasons = {
         "measures.held_out_readouts": "targets",
         "measures.predict_readout of a recording": "is_train",
     },
+    "a picture has one row, and the sentence says so": {"tasks.from_folder": "table"},
     "a sweep takes distinct rows, and says so": {
         "limits.solve for orders": "data",
         "limits.interpolation_sweep": "task",

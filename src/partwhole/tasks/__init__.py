@@ -4,8 +4,10 @@ from partwhole.tasks._task import Task as Task
 from partwhole.tasks.addition import dispersed_addition as dispersed_addition
 from partwhole.tasks.addition import symbolic_addition as symbolic_addition
 from partwhole.tasks.context import context_dependence as context_dependence
+from partwhole.tasks.images.attribute_space import AttributeSpace as AttributeSpace
 from partwhole.tasks.images.class_split import split_classes as split_classes
 from partwhole.tasks.images.composing import compose_images as compose_images
+from partwhole.tasks.images.folder import from_folder as from_folder
 from partwhole.tasks.relations import associative_inference as associative_inference
 from partwhole.tasks.relations import transitive_equivalence as transitive_equivalence
 from partwhole.tasks.relations import transitive_ordering as transitive_ordering
@@ -19,6 +21,7 @@ from partwhole.tasks.toys import invariance as invariance
 from partwhole.tasks.toys import partial_exposure as partial_exposure
 
 __all__ = [
+    "AttributeSpace",
     "ConceptSpace",
     "ReLUTeachers",
     "SparseTeachers",
@@ -29,6 +32,7 @@ __all__ = [
     "compose_images",
     "context_dependence",
     "dispersed_addition",
+    "from_folder",
     "from_frame",
     "invariance",
     "partial_exposure",

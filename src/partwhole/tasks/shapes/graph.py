@@ -14,6 +14,7 @@ from partwhole._checks import require
 from partwhole._door import door
 
 if TYPE_CHECKING:
+    from partwhole.tasks.images.attribute_space import AttributeSpace
     from partwhole.tasks.shapes.space import ConceptSpace
 
 
@@ -147,12 +148,12 @@ class ConceptGraph:
 
 
 @door
-def concept_graph(space: ConceptSpace) -> ConceptGraph:
+def concept_graph(space: ConceptSpace | AttributeSpace) -> ConceptGraph:
     """Return the concept graph of a space.
 
     Parameters
     ----------
-    space : ConceptSpace
+    space : ConceptSpace or AttributeSpace
 
     Returns
     -------

@@ -15,18 +15,19 @@ from partwhole.tasks.shapes.conditions import Combination
 from partwhole.tasks.shapes.graph import hamming_distance
 
 if TYPE_CHECKING:
+    from partwhole.tasks.images.attribute_space import AttributeSpace
     from partwhole.tasks.shapes.space import ConceptSpace
 
 
 @door
 def leave_out(
-    space: ConceptSpace, combinations: Combination | Sequence[Combination]
+    space: ConceptSpace | AttributeSpace, combinations: Combination | Sequence[Combination]
 ) -> Bool[np.ndarray, " k"]:
     """Return a split that holds out combinations.
 
     Parameters
     ----------
-    space : ConceptSpace
+    space : ConceptSpace or AttributeSpace
     combinations : int, str, or sequence of them or of sequences of str
         Classes by number or by words; words of some of the concepts hold out every class they
         are true of. Words alone in a list are one combination: ``["blue", "small"]`` is
@@ -72,12 +73,14 @@ def leave_out(
 
 
 @door
-def distance_one(space: ConceptSpace, centre: Combination) -> Bool[np.ndarray, " k"]:
+def distance_one(
+    space: ConceptSpace | AttributeSpace, centre: Combination
+) -> Bool[np.ndarray, " k"]:
     """Return a split with one seen class and its neighbours in one concept.
 
     Parameters
     ----------
-    space : ConceptSpace
+    space : ConceptSpace or AttributeSpace
     centre : int, str or sequence of str
         A class, by number or by a word of each concept.
 
@@ -108,7 +111,7 @@ def distance_one(space: ConceptSpace, centre: Combination) -> Bool[np.ndarray, "
 
 @door
 def adversarial_split(
-    space: ConceptSpace, target: Combination, *, n_train: Count | None = None
+    space: ConceptSpace | AttributeSpace, target: Combination, *, n_train: Count | None = None
 ) -> Bool[np.ndarray, " k"]:
     r"""Return a split whose seen classes differ pairwise in at least two concepts.
 
@@ -126,7 +129,7 @@ def adversarial_split(
 
     Parameters
     ----------
-    space : ConceptSpace
+    space : ConceptSpace or AttributeSpace
         With at least two concepts.
     target : int, str or sequence of str
         The held-out class of the test.
@@ -161,7 +164,7 @@ def adversarial_split(
     'blue small dark circle']
     """
     require(
-        len(space.concepts) >= 2,
+        len(space.n_values) >= 2,
         "an adversarial split needs two concepts",
         "1",
         "add a concept",
