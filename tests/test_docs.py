@@ -32,6 +32,7 @@ ROOT = Path(__file__).parents[1]
         "docs/paper-presets.md",
         "studies/README.md",
         "docs/stability.md",
+        "docs/your-images.md",
         "docs/your-network.md",
         "docs/your-recording.md",
     ],
@@ -98,6 +99,20 @@ def test_the_command_in_the_page_on_recordings_prints_what_it_shows(tmp_path, mo
     assert printed.split("HTML:")[0].strip() == shown.strip()
     assert (tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
     assert len((tmp_path / "rows.csv").read_text("utf-8").splitlines()) == 17
+
+
+@pytest.mark.slow  # trains the diffusion model of the page
+def test_the_model_in_the_page_on_images_learns_colour_and_texture_before_shape():
+    spec = importlib.util.spec_from_file_location("your_images", ROOT / "docs/your_images.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    variables = module.run()
+    disc, *others = variables["path"].means[0, -1]
+    # Of 64 samples; the page shows .65 beside 1 and 1.
+    assert min(others) > 0.9 > disc
+    assert len(module.draw(variables).axes) == 3
 
 
 def test_versions_agree():

@@ -177,8 +177,11 @@ def test_a_classifier_is_trained_on_images_and_components(pictures):
 def test_a_picture_of_the_pictures_and_what_they_are(pictures):
     assert pictures.picture(2).shape == (12 * 9 - 1, 17, 3)
     assert pictures.describe() == (
-        "48 pictures of 8 x 8 x 1, 0.0 MiB: shape (2) x tone (2) x row (3)\n"
+        "48 pictures of 8 x 8 x 1: shape (2) x tone (2) x row (3), 0.0 MiB\n"
         "12 of 12 combinations have pictures, 4 to 4 of each"
+    )
+    assert repr(pictures) == (
+        "LabelledImages(48 pictures of 8 x 8 x 1: shape (2) x tone (2) x row (3))"
     )
     seen, _ = pictures.hold_out("disc light")
     assert seen.describe().endswith("none of disc light 1, disc light 2, disc light 3")

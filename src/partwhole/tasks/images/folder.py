@@ -112,7 +112,7 @@ def from_folder(
     >>> attributes["file"] += ".png"
     >>> pictures = from_folder(folder, attributes, concepts=["tone", "set"], channels=1)
     >>> print(pictures.describe())
-    4 pictures of 4 x 4 x 1, 0.0 MiB: tone (2) x set (2)
+    4 pictures of 4 x 4 x 1: tone (2) x set (2), 0.0 MiB
     4 of 4 combinations have pictures, 1 to 1 of each
     >>> pictures.images.mean(axis=(1, 2, 3)).round(3).tolist()
     [0.20000000298023224, 0.4000000059604645, 0.6000000238418579, 1.0]

@@ -81,6 +81,10 @@ class LabelledImages:
         """Return the number of pictures n."""
         return len(self.images)
 
+    def __repr__(self) -> str:
+        """Return how many pictures there are, and of which concepts."""
+        return f"LabelledImages({self._heading()})"
+
     @property
     def shape(self) -> tuple[int, int, int]:
         """Return height, width and channels of a picture."""
@@ -285,12 +289,10 @@ class LabelledImages:
 
     def describe(self) -> str:
         """Return how many pictures there are, of which combinations, and the memory they take."""
-        counts, sizes = self.counts, " x ".join(map(str, self.shape))
-        n_values = zip(self.space.names, self.space.n_values, strict=True)
-        concepts = " x ".join(f"{name} ({n})" for name, n in n_values)
+        counts = self.counts
         present = counts[counts > 0]
         lines = [
-            f"{len(self):,} pictures of {sizes}, {self.images.nbytes / 2**20:.1f} MiB: {concepts}",
+            f"{self._heading()}, {self.images.nbytes / 2**20:.1f} MiB",
             f"{len(present):,} of {len(counts):,} combinations have pictures, {present.min():,} to "
             f"{present.max():,} of each",
         ]
@@ -299,6 +301,11 @@ class LabelledImages:
             more = f" and {len(empty) - LISTED:,} more" if len(empty) > LISTED else ""
             lines.append(f"none of {', '.join(map(self.space.label, empty[:LISTED]))}{more}")
         return "\n".join(lines)
+
+    def _heading(self) -> str:
+        n_values = zip(self.space.names, self.space.n_values, strict=True)
+        concepts = " x ".join(f"{name} ({n})" for name, n in n_values)
+        return f"{len(self):,} pictures of {' x '.join(map(str, self.shape))}: {concepts}"
 
     def _is_train(self, combinations: Any) -> Bool[np.ndarray, " k"]:
         """Return which classes are left when combinations are held out."""
