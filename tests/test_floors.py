@@ -18,6 +18,7 @@ FLOORS = {
     "_checks": 0,
     "_contract": 0,
     "_extras": 0,
+    "_figures": 0,
     "_lost": 0,
     "_types": 0,
     "_arrays": 0.3,

@@ -214,7 +214,7 @@ def test_lazy_networks_do_what_their_kernel_does(anchors, parametrisation, kind)
 
 @pytest.mark.parametrize("rate", [0.05, 30.0], ids=["early ends", "restarts"])
 def test_a_bar_of_steps_with_a_loss(rate, monkeypatch):
-    module, bars = import_module("partwhole.training.train"), []
+    module, bars = import_module("partwhole.training.following"), []
 
     @contextmanager
     def counted(what, total, *, shown):

@@ -8,35 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib as mpl
 import matplotlib.figure
-from cycler import cycler
 
 from partwhole._door import door
+from partwhole._figures import COLOURS as COLOURS
+from partwhole._figures import STYLE as STYLE
 from partwhole._writing import naming, write_all
 
 if TYPE_CHECKING:
     from partwhole.study.execution import Result
 
 Format = Literal["svg", "pdf", "png"]
-
-# Okabe and Ito's palette, which people with any kind of colour vision can distinguish.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-
-STYLE: dict[Any, Any] = {
-    "axes.prop_cycle": cycler(color=COLOURS),
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": "medium",
-    "axes.titlelocation": "left",
-    "figure.dpi": 110,
-    "figure.constrained_layout.use": True,
-    "font.size": 10,
-    "image.cmap": "cividis",
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "pdf.fonttype": 42,
-    "savefig.dpi": 200,
-    "svg.hashsalt": "partwhole",
-}
 
 
 def draw(result: Result) -> matplotlib.figure.Figure:

@@ -25,19 +25,27 @@ from partwhole.training.concept_classifier import (
 from partwhole.training.diffusion.bits import bits_per_dimension as bits_per_dimension
 from partwhole.training.diffusion.prompt import Prompt as Prompt
 from partwhole.training.diffusion.sampling import Sampling as Sampling
+from partwhole.training.following import StepRecord as StepRecord
 from partwhole.training.images.transfer import train_transfer as train_transfer
 from partwhole.training.kernel_regime import kernel_regime as kernel_regime
 from partwhole.training.learning_rate import search_learning_rate as search_learning_rate
+from partwhole.training.logs import CSVLog as CSVLog
+from partwhole.training.logs import JSONLines as JSONLines
+from partwhole.training.logs import TensorBoard as TensorBoard
 from partwhole.training.outcome import Outcome as Outcome
 from partwhole.training.results import Runs as Runs
 from partwhole.training.train import train as train
 from partwhole.training.training import Training as Training
 
 __all__ = [
+    "CSVLog",
+    "JSONLines",
     "Outcome",
     "Prompt",
     "Runs",
     "Sampling",
+    "StepRecord",
+    "TensorBoard",
     "Training",
     "beside_theory",
     "bits_per_dimension",

@@ -56,6 +56,22 @@ def checked_checkpoint(checkpoint: Path | str | None, restarts: int, networks: i
     return place
 
 
+def require_resumable(checkpoint: Path | None, resume: bool | None) -> None:
+    """Require a checkpoint from which a run can resume as it was asked to."""
+    require(
+        resume is None or checkpoint is not None,
+        "resume is of a training with a checkpoint",
+        f"resume={resume} without one",
+        "name its file, checkpoint='run.npz' say, or leave resume out",
+    )
+    require(
+        resume is not True or (checkpoint is not None and checkpoint.exists()),
+        "with resume=True a training resumes from a checkpoint that exists",
+        f"{checkpoint}, which does not",
+        "correct its name, or leave resume out to begin where there is none",
+    )
+
+
 def fingerprint(description: dict[str, Any], arrays: PyTree) -> str:
     """Return 16 hexadecimal digits that identify a configuration and its initial arrays."""
     marks = [

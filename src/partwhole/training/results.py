@@ -21,9 +21,11 @@ from partwhole.training.diffusion.sampling import Sampling
 from partwhole.training.margins import margin_of
 from partwhole.training.outcome import Outcome
 from partwhole.training.training import Training
+from partwhole.training.usage import PeakMemory
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 ACCURATE, EXPLAINED = 0.99, 0.05
 
@@ -144,6 +146,14 @@ class Runs:
         Those of the final attempt, after restarts; None if steps choose their own length.
     outcomes : tuple of Outcome
         How each run ended.
+    seeds : tuple of int
+        The seed of each run, for batches, noise and samples; see `Training.seed`.
+    seconds : float
+        Wall time of training all runs, with compilation, and that before an interruption as far as
+        the checkpoint knows it.
+    peak_memory : PeakMemory or None
+        Most memory in use until training ended, in bytes: `process`, resident, of all that this
+        process did; and `device`, where there is one that tells it.
     """
 
     training: Training
@@ -167,6 +177,9 @@ class Runs:
     trained_on: tuple[str, ...] | None = None
     concept_answers: ConceptAnswers | None = None
     diffusion: DiffusionRecords | None = None
+    seeds: tuple[int, ...] = ()
+    seconds: float = np.nan
+    peak_memory: PeakMemory | None = None
 
     @property
     def concepts(self) -> ConceptAnswers:
@@ -276,6 +289,39 @@ class Runs:
         )
         assert self.diffusion is not None
         return self.diffusion
+
+    def plot(self) -> Figure:
+        """Draw the learning curves: losses, and scores where there are any.
+
+        The loss in training and, with a test, on it; of image networks of every epoch, of diffusion
+        models the terms of every hundred steps. Beside it accuracies or errors of image networks,
+        margins of gated ones. Up to eight runs are thin lines, more are their median and a band
+        from their 10 % to their 90 % quantile. Axes are logarithmic where losses are positive and
+        vary by a factor of ten or more, and steps where they were recorded geometrically.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            To be saved by ``figure.savefig("curves.png")``; a notebook shows it.
+
+        Raises
+        ------
+        MissingExtraError
+            Without matplotlib, of the extra "plot".
+
+        Examples
+        --------
+        >>> from partwhole.networks import mlp
+        >>> from partwhole.training import train
+        >>> x = np.eye(3)
+        >>> runs = train(mlp(3, 2, 8, seed=0), (x, x), Training(steps=100, learning_rate=0.1))
+        >>> figure = runs.plot()
+        >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
+        ('step', 'loss (squared error)')
+        """
+        from partwhole.training.curves import learning_curves
+
+        return learning_curves(self)
 
     @door
     def fraction_of(self, limit: Limit) -> Float[np.ndarray, "runs T"]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +12,6 @@ from jaxtyping import Float
 
 from partwhole._checks import require
 from partwhole._door import door
-from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.networks import GatedNetwork, ImageNetwork
@@ -25,12 +21,14 @@ from partwhole.networks.mlp import MLP
 from partwhole.tasks import StructuredIdentity
 from partwhole.tasks.identity_sample import IdentitySample
 from partwhole.tasks.images.composites import Composites
+from partwhole.training.checkpoints import require_resumable
 from partwhole.training.concepts import ConceptAnswers, DrawnSamples, concept_problem
 from partwhole.training.diffusion import train as diffusion
 from partwhole.training.diffusion.problem import DiffusionProblem, checked_diffusion_problem
 from partwhole.training.diffusion.records import DiffusionRecords
 from partwhole.training.diffusion.sampling import Sampling
 from partwhole.training.engines import diagonal, gated, layered, side_by_side, two_layers
+from partwhole.training.following import Follower, Following, Report, report_progress
 from partwhole.training.images import train as images
 from partwhole.training.images.problem import ImageProblem, checked_image_problem
 from partwhole.training.losses import LABELS
@@ -38,17 +36,14 @@ from partwhole.training.outcome import Outcome
 from partwhole.training.problem import Data, Networks, Pair, Problem, Teachers, checked_problem
 from partwhole.training.results import ImageRecords, Runs, Scores, Trace
 from partwhole.training.training import FLOW, RATED, Training
-
-REPORTED_EVERY = 0.25  # seconds
-
-ReportStep = Callable[[int, float], None]  # receives the number of steps taken, and a loss
+from partwhole.training.usage import peak_memory
 
 
 class Engine(NamedTuple):
     """A way to take the steps of some networks for some trainings, with measured times.
 
-    `start` returns a function of a run, its learning rate and `ReportStep`; where several runs are
-    trained in a call, of the runs, the rates of all and `ReportStep`.
+    `start` returns a function of a run, its learning rate and `Report`; where several runs are
+    trained in a call, of the runs, the rates of all and `Report`.
     """
 
     of: str
@@ -133,6 +128,8 @@ def train(
     teachers: Teachers | None = None,
     test: Pair | Composites | Mapping[str, Pair | Composites] | None = None,
     checkpoint: Path | str | None = None,
+    resume: bool | None = None,
+    follow: Follower | Sequence[Follower] = (),
     progress: bool = True,
 ) -> Runs:
     r"""Train networks of any family, a run each.
@@ -175,9 +172,18 @@ def train(
         and equals one run of that length; not by a transformation of optax whose learning rate
         depends on the length, which is recognised by its updates at 36 steps up to 196,608. A
         decoder is recognised by its output for some training samples.
+    resume : bool, keyword-only, default None
+        Whether to resume from the checkpoint: None where its file exists; True requires the file,
+        and False begins anew, which removes it.
+    follow : callable, or sequence of callables, keyword-only, default ()
+        Called with a `StepRecord` on the way: `CSVLog`, `JSONLines`, `TensorBoard` or a function of
+        yours. Image networks send one at the end of every epoch, diffusion models every hundred
+        steps, and all networks at the recorded steps, with what is scored there; diagonal networks
+        and dense ones on structured identity tasks when a run, or several runs together, have
+        ended. Runs may take turns; an error in a callable ends training.
     progress : bool, keyword-only, default True
         Whether to show a bar with a loss and the time left on the error stream once this takes
-        over two seconds.
+        over two seconds; where that is no terminal, a line every half minute.
 
     Returns
     -------
@@ -189,8 +195,9 @@ def train(
         For arrays or networks that don't fit together or aren't finite, options that no engine in
         `ENGINES` supports, work that takes over 8 GiB, of image networks and diffusion models over
         the memory that is free (`training.memory`, by an estimate that is at most twice too large),
-        and a checkpoint that is damaged, of another run or of another decoder, or in a folder that
-        does not exist.
+        a checkpoint that is damaged, of another run or of another decoder, or in a folder that
+        does not exist, `resume` without one, what can't be called in `follow`, and logs that can't
+        be written or are of another training.
 
     Warns
     -----
@@ -257,12 +264,17 @@ def train(
     ([0, 20], (1, 2, 4, 2))
     """
     problem = problem_of(networks, data, training, read, teachers, test, checkpoint)
-    return train_problem(problem, progress)
+    return train_problem(problem, progress, resume=resume, follow=follow)
 
 
-def train_problem(problem: Problem, progress: bool) -> Runs:
+def train_problem(
+    problem: Problem, progress: bool, *, resume: bool | None = None,
+    follow: Follower | Sequence[Follower] = (),
+) -> Runs:  # fmt: skip
     """Train the networks of a problem by the first engine that serves it."""
-    engine = _engine(problem)
+    following, engine = Following(problem, follow), _engine(problem)
+    checkpoint = getattr(problem, "checkpoint", None)
+    require_resumable(checkpoint, resume)
     start = engine.start(problem)
     runs, rates, steps = problem.runs, problem.rates, problem.steps
 
@@ -270,21 +282,27 @@ def train_problem(problem: Problem, progress: bool) -> Runs:
         # These networks take all cores for themselves: several at once take longer.
         alone = isinstance(problem, ImageProblem | DiffusionProblem)
         workers = 1 if alone else min(runs, cores())
-        with report_progress(len(run_numbers), steps, progress) as report_step:
+        with report_progress(len(run_numbers), steps, progress) as advance:
+            report = Report(following, advance)
             if engine.together:
-                return start(run_numbers, rates, report_step)
+                return start(run_numbers, rates, report)
             return in_threads(
-                lambda run: start(run, float(rates[run]), report_step), run_numbers, workers, False
-            )
+                lambda run: start(run, float(rates[run]), report.of(run)),
+                run_numbers, workers, False,
+            )  # fmt: skip
 
-    traces = trained(range(runs))
-    for _ in range(problem.training.restarts):
-        diverged_runs = [run for run in range(runs) if traces[run].diverged]
-        if not diverged_runs:
-            break
-        rates[diverged_runs] /= 10.0
-        traces |= trained(diverged_runs)
-    return _gathered(problem, [traces[run] for run in range(runs)], rates)
+    with following.logs():
+        if resume is False and checkpoint is not None:
+            checkpoint.unlink(missing_ok=True)
+        traces = trained(range(runs))
+        for _ in range(problem.training.restarts):
+            diverged_runs = [run for run in range(runs) if traces[run].diverged]
+            if not diverged_runs:
+                break
+            rates[diverged_runs] /= 10.0
+            traces |= trained(diverged_runs)
+    usage = {"seconds": following.seconds, "peak_memory": peak_memory()}
+    return _gathered(problem, [traces[run] for run in range(runs)], rates, usage)
 
 
 def problem_of(
@@ -369,24 +387,9 @@ def _engine(problem: Problem) -> Engine:
     return first
 
 
-@contextmanager
-def report_progress(runs: int, steps: int, progress: bool) -> Iterator[ReportStep]:
-    """Show the progress of runs in threads, with the latest reported loss."""
-    lock, waiting, last = Lock(), 0, time.monotonic()
-    with bar(f"training {runs} networks", runs * steps, shown=progress) as advance:
-
-        def report_step(steps_taken: int, loss: float) -> None:
-            nonlocal waiting, last
-            with lock:
-                waiting += steps_taken
-                if time.monotonic() - last > REPORTED_EVERY:
-                    advance(waiting, f"loss {loss:.3g}")
-                    waiting, last = 0, time.monotonic()
-
-        yield report_step
-
-
-def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " runs"]) -> Runs:
+def _gathered(
+    problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " runs"], usage: dict[str, Any]
+) -> Runs:
     """Return the results of all runs."""
     training = problem.training
     steps, last = problem.stops, problem.steps
@@ -421,6 +424,8 @@ def _gathered(problem: Problem, traces: list[Trace], rates: Float[np.ndarray, " 
         ),
         concept_answers=_of_concepts(problem, traces),
         diffusion=_of_diffusion(problem, traces),
+        seeds=problem.seeds,
+        **usage,
         **_of_images(problem, [trace.of_images for trace in traces if trace.of_images is not None]),
     )
 

@@ -505,9 +505,9 @@ def test_the_loss_is_reported_along_the_way(monkeypatch):
         def __exit__(self, *_):
             return None
 
-    trainer = import_module("partwhole.training.train")
-    monkeypatch.setattr(trainer, "bar", Bar)
-    monkeypatch.setattr(trainer, "REPORTED_EVERY", 0.0)
+    following = import_module("partwhole.training.following")
+    monkeypatch.setattr(following, "bar", Bar)
+    monkeypatch.setattr(following, "REPORTED_EVERY", 0.0)
     monkeypatch.setattr(module, "REPORTED_EVERY", 0.0)
     x, y = problem()
     runs = train(linear(), (x, y), settings(epochs=5))

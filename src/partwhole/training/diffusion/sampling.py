@@ -19,8 +19,9 @@ from partwhole._door import door
 from partwhole._types import Count
 from partwhole.networks.diffusion import ConditionEmbedding, DiffusionModel, sample
 from partwhole.networks.diffusion.schedule import ScheduleWarning
-from partwhole.tasks.shapes.pictures import image_grid, save_picture
+from partwhole.tasks.shapes.pictures import save_picture
 from partwhole.training.diffusion.prompt import Prompt
+from partwhole.training.diffusion.rows import labelled_rows
 
 SAMPLING = 111  # random stream of samples, separate from that of the order
 IN_PICTURE = 8  # samples of each prompt in a saved figure
@@ -47,8 +48,9 @@ class Sampling:
     keep : bool, keyword-only, default False
         Whether to keep the samples too, as float16. Pass this, a decoder or `pictures`.
     pictures : Path or str, keyword-only, default None
-        A folder in which figures of eight samples of each prompt are saved during training; for
-        several models in folders `run_0`, `run_1` and so on within it.
+        A folder in which a figure of eight samples of each prompt is saved at every recorded step,
+        such as `step_000100.png`, a row for each prompt; for several models in folders `run_0`,
+        `run_1` and so on within it. With the extra "plot" the rows have names.
 
     Raises
     ------
@@ -186,10 +188,6 @@ def picture_folder(sampling: Sampling | None, run: int, runs: int) -> Path | Non
 def save_samples(
     samples_of: Mapping[str, Float[np.ndarray, "n h w c"]], folder: Path, step: int
 ) -> None:
-    """Save a figure of a recorded step, with a row of samples for each prompt."""
-    clipped = [np.clip(images[:IN_PICTURE], 0.0, 1.0) for images in samples_of.values()]
-    rows = [
-        np.pad(images, [(0, IN_PICTURE - len(images))] + [(0, 0)] * 3, constant_values=1.0)
-        for images in clipped
-    ]
-    save_picture(folder / f"step_{step:06d}.png", image_grid(np.concatenate(rows), IN_PICTURE))
+    """Save a figure of a recorded step, with a row of samples and a name for each prompt."""
+    shown = {name: images[:IN_PICTURE] for name, images in samples_of.items()}
+    save_picture(folder / f"step_{step:06d}.png", labelled_rows(shown), scale=1)

@@ -29,7 +29,7 @@ from partwhole.training.checkpoints import (
     require_optimiser,
     save_checkpoint,
 )
-from partwhole.training.diffusion.bits import terms
+from partwhole.training.diffusion.bits import Terms, terms
 from partwhole.training.diffusion.layout import KeptWeights, Layout, laid_out
 from partwhole.training.diffusion.problem import DiffusionProblem
 from partwhole.training.diffusion.records import DiffusionTrace
@@ -40,6 +40,7 @@ from partwhole.training.diffusion.sampling import (
     picture_folder,
     save_samples,
 )
+from partwhole.training.following import Report
 from partwhole.training.images.step import Kind, settings_of
 from partwhole.training.memory import require_room, size_of, step_memory
 from partwhole.training.results import Trace
@@ -177,16 +178,16 @@ class Loop:
         """Return the last step of each hundred."""
         return np.minimum(COUNTED * np.arange(1, len(self.records.bits) + 1), self.last)
 
-    def run(self, report_step: Callable[[int, float], None]) -> None:
+    def run(self, report: Report) -> None:
         """Train to the end."""
         problem, checkpoint = self.problem, self.problem.checkpoint
         marks = {} if checkpoint is None else self._marks()
         if checkpoint is not None and checkpoint.exists():
-            self._resume(checkpoint, marks)
+            report.following.resume(self._resume(checkpoint, marks))
         place = start = int(self.state.step)
         due = set(self.stops.tolist())
         if place == 0 and 0 in due:
-            self._record(place)
+            self._report(report, place, self._record(place))
         reported, order = 0, self._order(place // self.per_epoch)
         saved = last_report = time.monotonic()
         while place < self.last and not self.diverged:
@@ -202,17 +203,18 @@ class Loop:
                 self._count(place)
             if place % self.per_epoch == 0:
                 order = self._order(place // self.per_epoch)
-            if place in due:
-                self._record(place)
+            samples = self._record(place) if place in due else {}
+            if place in due or place % COUNTED == 0:
+                self._report(report, place, samples)
             clock = time.monotonic()
             if clock - last_report > REPORTED_EVERY:
-                report_step(place - reported, self._counted_loss(place))
+                report(place - reported, self._counted_loss(place))
                 reported, last_report = place, clock
             if checkpoint is not None and clock - saved >= SAVED_EVERY and place < self.last:
-                self._save(checkpoint, marks)
+                self._save(checkpoint, marks, report.following.seconds)
                 saved = time.monotonic()
         if checkpoint is not None and place > start:
-            self._save(checkpoint, marks)
+            self._save(checkpoint, marks, report.following.seconds)
         # The loss is measured before a step, of which the last may have diverged.
         self.diverged = self.diverged or not np.isfinite(np.asarray(self.state.row)).all()
 
@@ -243,12 +245,27 @@ class Loop:
         counted = place // COUNTED
         return float(self.records.bits[counted - 1].sum()) if counted else np.nan
 
-    def _record(self, place: int) -> None:
-        """Record the loss at a step; weights, schedule and samples unless training has diverged."""
+    def _report(self, report: Report, place: int, samples: dict[str, np.ndarray]) -> None:
+        """Report a step that was recorded, or the end of a hundred."""
+        turn, scores = int(np.searchsorted(self.stops, place)), {}
+        loss = self.records.losses[turn]
+        if place and (place % COUNTED == 0 or place == self.last):
+            means = self.records.bits[(place - 1) // COUNTED]
+            loss, scores = means.sum(), dict(zip(Terms._fields, means.tolist(), strict=True))
+        report.record(place, float(loss), scores=scores, samples=samples)
+
+    def _record(self, place: int) -> dict[str, np.ndarray]:
+        """Record a step: the loss, and unless training has diverged weights, schedule, samples.
+
+        Returns
+        -------
+        dict of str to float array
+            The samples of each prompt, if there are any.
+        """
         turn = int(np.searchsorted(self.stops, place))
         self.records.losses[turn] = self._mean_loss(place)
         if self.diverged:
-            return
+            return {}
         if self.records.weights is not None:
             average = self.state.average
             self.records.weights[turn] = self.state.row if average is None else average
@@ -256,11 +273,12 @@ class Loop:
         first, slope = float(model.schedule.first), float(model.schedule.slope)
         self.records.schedules[turn] = first, first + slope
         if self.sampling is None:
-            return
+            return {}
         samples_of = draw_samples(self.sampling, model, self.seed, turn)
         self.records.readings.record(turn, self.sampling, samples_of)
         if self.pictures is not None:
             save_samples(samples_of, self.pictures, place)
+        return samples_of
 
     def _decoder(self) -> str:
         """Return a fingerprint of the decoder, from its output for some training samples."""
@@ -282,12 +300,15 @@ class Loop:
         stops = self.stops.tolist()
         return {"mark": mark, "optimiser": optimiser, "decoder": self._decoder(), "stops": stops}
 
-    def _save(self, checkpoint: Path, marks: dict[str, Any]) -> None:
+    def _save(self, checkpoint: Path, marks: dict[str, Any], seconds: float) -> None:
         keeps_weights = self.records.weights is not None
         description = marks | {"diverged": bool(self.diverged), "keeps weights": keeps_weights}
+        description["seconds"] = seconds
         save_checkpoint(checkpoint, (self.state, self.records), description)
 
-    def _resume(self, checkpoint: Path, marks: dict[str, Any]) -> None:
+    def _resume(self, checkpoint: Path, marks: dict[str, Any]) -> float:
+        """Resume from a checkpoint; return its seconds of training."""
+
         def like(saved: dict[str, Any]) -> tuple[State, Records]:
             return self.state, self._blank(saved["stops"], saved["keeps weights"])
 
@@ -312,6 +333,7 @@ class Loop:
         self.records.continue_from(records, stops_past)
         # A run that goes on finds divergence where it counts, at the end of a hundred.
         self.diverged = saved["diverged"] and (place % COUNTED == 0 or place == self.last)
+        return float(saved.get("seconds", 0.0))
 
     def _require_weights(self, checkpoint: Path, records: Records) -> None:
         require(
@@ -350,9 +372,9 @@ def engine(problem: DiffusionProblem) -> Callable[[int, float, Any], Trace]:
         "take a smaller batch or model, or keep fewer samples and weights",
     )
 
-    def train_run(run: int, rate: float, report_step: Callable[[int, float], None]) -> Trace:
+    def train_run(run: int, rate: float, report: Report) -> Trace:
         loop = Loop(problem, run, rate)
-        loop.run(report_step)
+        loop.run(report)
         records = loop.records
         weights = records.weights
         kept = None if weights is None else KeptWeights(weights, loop.layout, loop.rest)

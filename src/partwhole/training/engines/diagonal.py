@@ -24,6 +24,7 @@ from partwhole._arrays import Axes
 from partwhole._checks import require
 from partwhole._threads import cores
 from partwhole.limits.diagonal import DiagonalWeights
+from partwhole.training.following import Report
 from partwhole.training.problem import Problem, require_memory
 from partwhole.training.results import Trace
 
@@ -296,7 +297,7 @@ def engine(problem: Problem) -> Any:
     teachers = _checked_teachers(problem)
     _require_room(problem, len(stops), steps)
 
-    def train_run(run: int, rate: float, report_step: Any) -> Trace:
+    def train_run(run: int, rate: float, report: Report) -> Trace:
         samples = [(x, y[:, 0]) for x, y in (task.of(run) for task in tasks)]
         path = descend(
             DiagonalWeights(*(layer[run] for layer in weights)),
@@ -315,7 +316,7 @@ def engine(problem: Problem) -> Any:
             readout_only=training.trained == "readout",
             batches=problem.batches(run),
         )
-        report_step(steps, float(problem.shares @ path.losses[-1]))
+        report(steps, float(problem.shares @ path.losses[-1]))
         coefficients, test = path.coefficients.astype(float), problem.tested(run)
         tested = None
         with np.errstate(all="ignore"):  # of runs that diverged
@@ -334,7 +335,9 @@ def engine(problem: Problem) -> Any:
         if not problem.several:
             ends = DiagonalWeights(*(layer.reshape(d) for layer in ends))
         losses = path.losses.astype(float)
-        return Trace(losses, ends, int(path.step), bool(path.diverged), tested, answers)
+        trace = Trace(losses, ends, int(path.step), bool(path.diverged), tested, answers)
+        report.trace(stops, trace, problem.shares)
+        return trace
 
     return train_run
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require
 from partwhole.networks import GatedNetwork, LearnedGates
+from partwhole.training.following import Report
 from partwhole.training.losses import LOSSES
 from partwhole.training.problem import Problem
 from partwhole.training.results import Trace
@@ -217,7 +218,7 @@ def engine(problem: Problem) -> Any:
     )
     stops, dtype = problem.stops, training.dtype
 
-    def train_run(run: int, rate: float, report_step: Any) -> Trace:
+    def train_run(run: int, rate: float, report: Report) -> Trace:
         x, y = problem.tasks[0].of(run)
         with jax.enable_x64(dtype == np.float64):
             network = _cast(starts[run], dtype)
@@ -230,14 +231,14 @@ def engine(problem: Problem) -> Any:
                 onward = _flow(network, data, training.loss)
             else:
                 onward = _descent(problem, run, rate, network, data)
-            return _recorded(problem, run, stops.tolist(), onward, network, data, report_step)
+            return _recorded(problem, run, stops.tolist(), onward, network, data, report)
 
     return train_run
 
 
 def _recorded(
     problem: Problem, run: int, stops: list[int], onward: Onward, network: GatedNetwork, data: Data,
-    report_step: Any,
+    report: Report,
 ) -> Trace:  # fmt: skip
     """Train one run, and measure it at each recorded step."""
     training, test = problem.training, problem.tested(run)
@@ -257,7 +258,12 @@ def _recorded(
             tested.append([float(LOSSES[training.loss](outputs, jnp.asarray(test[1])))])
         # By logarithms: the loss itself soon underflows.
         going = not (training.threshold > 0 and labels[-1][0] <= np.log(training.threshold))
-        report_step(stop - before, float(np.exp(labels[-1][0])))
+        loss = float(np.exp(labels[-1][0]))
+        report(stop - before, loss)
+        report.record(
+            step, loss, tested=tested[-1] if tested else None,
+            scores={"margin": labels[-1][1], "error": labels[-1][2]},
+        )  # fmt: skip
         before = stop
     table = np.array(labels)
     diverged = not (np.isfinite(table[-1, 0]) and np.isfinite(table[-1, 2]))

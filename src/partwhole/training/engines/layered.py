@@ -20,6 +20,7 @@ from jaxtyping import Array, Float, Int
 
 from partwhole.networks import MLP, Network
 from partwhole.networks.network import answers as answers_of
+from partwhole.training.following import Report
 from partwhole.training.losses import LOSSES
 from partwhole.training.problem import Problem
 from partwhole.training.results import Trace
@@ -104,7 +105,7 @@ def engine(problem: Problem) -> Any:
     stops = problem.stops
     by_name = isinstance(training.optimiser, str)
 
-    def train_run(run: int, rate: float, report_step: Any) -> Trace:
+    def train_run(run: int, rate: float, report: Report) -> Trace:
         x, y = problem.tasks[0].of(run)
         scale = float(np.mean(np.sum(y**2, axis=1))) if training.loss == "squared" else 1.0
         with jax.enable_x64(dtype == np.float64):
@@ -121,7 +122,7 @@ def engine(problem: Problem) -> Any:
             if batches is not None:
                 batches = jnp.asarray(batches[0]), jnp.asarray(batches[1], dtype)
             return _descend(problem, run, network, layers, data, settings, stops, kind, batches,
-                            report_step)  # fmt: skip
+                            report)  # fmt: skip
 
     return train_run
 
@@ -149,9 +150,9 @@ def begun(
 
 def _descend(
     problem: Problem, run: int, network: Network, layers: Any, data: Held, settings: Settings,
-    stops: Int[np.ndarray, " T"], kind: Kind, batches: tuple[Array, Array] | None, report_step: Any,
+    stops: Int[np.ndarray, " T"], kind: Kind, batches: tuple[Array, Array] | None, report: Report,
 ) -> Trace:  # fmt: skip
-    """Train one run; `report_step` gets the number of steps since the last record, and the loss."""
+    """Train one run, and report every record."""
     state = begin(layers, data, kind=kind)
     limit = DIVERGED * max(float(state.loss), settings.scale)
     probes, test = (
@@ -165,11 +166,12 @@ def _descend(
         elif state_goes(state, settings, limit):
             state = advance_in_batches(state, data, settings, *batches, last, kind=kind)
         losses.append(float(state.loss))
-        report_step(int(stop - before), losses[-1])
+        report(int(stop - before), losses[-1])
         if probes is not None:
             answers.append(np.asarray(_answers(state.layers, probes, kind.nonlinearity)))
         if test is not None:
             tested.append([float(_measured(state.layers, test, kind)[0])])
+        report.record(state.step, losses[-1], tested=tested[-1] if tested else None)
     return Trace(
         np.array(losses)[:, None],
         _network(state.layers, network, data),

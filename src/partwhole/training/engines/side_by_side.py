@@ -20,6 +20,7 @@ from partwhole.networks import MLP
 from partwhole.training.concepts import DrawnSamples
 from partwhole.training.engines.batches import Batches
 from partwhole.training.engines.moments import Moments
+from partwhole.training.following import Report
 from partwhole.training.problem import Problem, require_memory
 from partwhole.training.results import Trace
 
@@ -116,14 +117,16 @@ def engine(problem: Problem) -> Callable[..., dict[int, Trace]]:
     def train_runs(
         runs: Sequence[int],
         rates: Float[np.ndarray, " runs"],
-        report_step: Callable[[int, float], None],
+        report: Report,
     ) -> dict[int, Trace]:
         traces: dict[int, Trace] = {}
         with jax.enable_x64(problem.training.dtype == np.float64):
             for start in range(0, len(runs), size):
                 part = runs[start : start + size]
                 traces |= _train(problem, way, part, rates, size)
-                report_step(len(part) * int(stops[-1]), traces[part[-1]].losses[-1].item())
+                report(len(part) * int(stops[-1]), traces[part[-1]].losses[-1].item())
+                for run in part:
+                    report.of(run).trace(stops, traces[run], problem.shares)
         return traces
 
     return train_runs

@@ -26,6 +26,7 @@ from partwhole._threads import cores
 from partwhole.networks import MLP
 from partwhole.tasks.relu_teachers import ReLUTeacher
 from partwhole.training.engines.diagonal import Settings
+from partwhole.training.following import Report
 from partwhole.training.order import SHUFFLE, Shuffle
 from partwhole.training.problem import Problem, require_memory
 from partwhole.training.results import Trace
@@ -51,7 +52,6 @@ class Weights(NamedTuple):
     readout: Float[np.ndarray, "k h"]
 
 
-ReportStep = Callable[[int, float], None]
 Measure = Callable[[Weights], tuple[np.ndarray | None, np.ndarray | None]]
 Layout = tuple[Int[np.ndarray, "B b"], Float[np.ndarray, "B b"]]
 
@@ -65,7 +65,7 @@ def descend(
     readout_only: bool,
     layouts: Iterator[Layout] | None = None,
     measure: Measure,
-    report_step: ReportStep,
+    report: Report,
 ) -> Trace:
     """Train one run, in the precision of its samples.
 
@@ -99,8 +99,7 @@ def descend(
     measure : function of Weights, keyword-only
         Returns the test loss of each task and the answers; called at each record until the run
         ends.
-    report_step : function, keyword-only
-        Called at each record with the steps since the last and the loss.
+    report : Report, keyword-only
 
     Returns
     -------
@@ -143,7 +142,8 @@ def descend(
             # In the precision of training, as in the compiled loop; NaN ends a run.
             going = bool(dtype.type(loss) > dtype.type(settings.threshold) and loss <= limit)
             going = going and (step == stop)
-            report_step(stop - before, loss)
+            report(stop - before, loss)
+            report.record(step, loss, tasks=losses, tested=tested[0])
             before = stop
             recorded_losses.append(losses)
             measurements.append(tested)
@@ -320,7 +320,7 @@ def engine(problem: Problem) -> Any:
     )
     membership = np.repeat(np.eye(len(tasks), dtype=dtype), [task.count for task in tasks], axis=0)
 
-    def train_run(run: int, rate: float, report_step: ReportStep) -> Trace:
+    def train_run(run: int, rate: float, report: Report) -> Trace:
         x = np.concatenate([task.of(run)[0] for task in tasks])
         y = np.concatenate([task.of(run)[1][:, 0] for task in tasks])
         trace = descend(
@@ -342,7 +342,7 @@ def engine(problem: Problem) -> Any:
                 problem.tested(run),
                 problem.probes,
             ),
-            report_step=report_step,
+            report=report,
         )
         with jax.enable_x64(dtype == np.float64):
             ends = (

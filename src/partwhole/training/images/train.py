@@ -28,6 +28,7 @@ from partwhole.training.checkpoints import (
     save_checkpoint,
 )
 from partwhole.training.engines.layered import DIVERGED
+from partwhole.training.following import Report
 from partwhole.training.images.assembly import Layout, Samples, assemble
 from partwhole.training.images.goals import judged
 from partwhole.training.images.problem import ImageProblem, ScoredSet, recorded_epochs
@@ -146,20 +147,21 @@ class Loop:
         sets: dict[str, ScoredSet],
         probes: Float[np.ndarray, "m h w c"] | None,
         checkpoint: Path | None,
-        report_step: Callable[[int, float], None],
+        report: Report,
     ) -> dict[str, Float[np.ndarray, "_ k"]]:
         """Train to the end; return the final outputs of each set."""
         marks: dict[str, str] = {}
         if checkpoint is not None:
             marks = self._marks(sets, probes)
             if checkpoint.exists():
-                self._resume(checkpoint, marks)
+                report.following.resume(self._resume(checkpoint, marks))
         epochs = self.training.epochs
         assert epochs is not None
         due, last = set(recorded_epochs(self.training)[:-1].tolist()), epochs * self.per_epoch
         place = start = int(self.state.step)
         if place == 0 and 0 in due:
             self._record(sets, probes)
+            self._report(report)
         reported, order = 0, self._order(place // self.per_epoch)
         saved = last_report = time.monotonic()
         while place < last and not self.is_finished:
@@ -172,17 +174,20 @@ class Loop:
                 epoch = place // self.per_epoch
                 if epoch in due and not self.is_finished:
                     self._record(sets, probes)
+                if place < last and not self.is_finished:
+                    self._report(report)
                 order = self._order(epoch)
             clock = time.monotonic()
             if clock - last_report > REPORTED_EVERY:
-                report_step(place - reported, self._current_loss(place))
+                report(place - reported, self._current_loss(place))
                 reported, last_report = place, clock
             if checkpoint is not None and clock - saved >= SAVED_EVERY and place < last:
-                self._save(checkpoint, marks)
+                self._save(checkpoint, marks, report.following.seconds)
                 saved = time.monotonic()
         outputs = self._record(sets, probes)
         if checkpoint is not None and place > start:
-            self._save(checkpoint, marks)
+            self._save(checkpoint, marks, report.following.seconds)
+        self._report(report)
         return outputs
 
     def scores(self, name: str, key: str) -> Float[np.ndarray, " T"] | None:
@@ -237,6 +242,19 @@ class Loop:
             self.answers.append(_answers(network, *Samples.of(probes)))
         return outputs
 
+    def _report(self, report: Report) -> None:
+        """Report the last epoch, with scores if it was recorded."""
+        epochs, scores = len(self.losses), {}
+        if self.records and self.records[-1][0] == epochs:
+            scores = {
+                f"{name}_{key}": score
+                for name, scores_of in self.records[-1][1].items()
+                for key, score in scores_of.items()
+            }
+        losses = self.losses[-1] if self.losses else [np.nan] * len(self.batches)
+        mean = float(np.mean(losses))
+        report.record(epochs * self.per_epoch, mean, tasks=losses, scores=scores)
+
     def _drop_last(self) -> None:
         """Drop the last record."""
         self.records, self.answers = self.records[:-1], self.answers[:-1]
@@ -255,13 +273,14 @@ class Loop:
             settings, arrays = settings | self.course.settings, (arrays, self.course.arrays)
         return {"mark": fingerprint(settings, arrays), "optimiser": optimiser}
 
-    def _save(self, checkpoint: Path, marks: dict[str, str]) -> None:
+    def _save(self, checkpoint: Path, marks: dict[str, str], seconds: float) -> None:
         description: dict[str, Any] = {"losses": self.losses, "records": self.records, **marks}
-        description["size"] = self.size
+        description |= {"size": self.size, "seconds": seconds}
         description["answers"] = [answers.tolist() for answers in self.answers]
         save_checkpoint(checkpoint, self.state, description)
 
-    def _resume(self, checkpoint: Path, marks: dict[str, str]) -> None:
+    def _resume(self, checkpoint: Path, marks: dict[str, str]) -> float:
+        """Resume from a checkpoint; return its seconds of training."""
         state, description = load_checkpoint(checkpoint, lambda _: self.state, marks["mark"])
         require_optimiser(checkpoint, description["optimiser"], marks["optimiser"])
         due = recorded_epochs(self.training).tolist()
@@ -277,6 +296,7 @@ class Loop:
         self.answers = [np.array(answers, np.float32) for answers in description["answers"]]
         if recorded and recorded[-1] not in due:
             self._drop_last()  # the end of a run that now goes on
+        return float(description.get("seconds", 0.0))
 
 
 def memory_of(problem: ImageProblem, run: int = 0) -> int:
@@ -305,13 +325,13 @@ def engine(problem: ImageProblem) -> Callable[[int, float, Any], Trace]:
         "take a smaller batch or network",
     )  # fmt: skip
 
-    def train_run(run: int, rate: float, report_step: Callable[[int, float], None]) -> Trace:
+    def train_run(run: int, rate: float, report: Report) -> Trace:
         seed = problem.seeds[run]
         loop = Loop(
             problem.network(run), problem.sets[problem.trained_on[0]], problem.training, rate, seed,
             None if problem.course is None else problem.course(rate, seed),
         )  # fmt: skip
-        outputs = loop.run(problem.sets, problem.probes, problem.checkpoint, report_step)
+        outputs = loop.run(problem.sets, problem.probes, problem.checkpoint, report)
         recorded = np.array([epoch for epoch, _ in loop.records])
         # Records after the end of the run repeat its end.
         rows = np.minimum(

@@ -6,6 +6,7 @@ return the same table, so that they can be compared.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -22,6 +23,7 @@ from partwhole.networks import ImageNetwork
 from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.class_split import ClassSplit, Part
 from partwhole.training.checkpoints import checked_checkpoint
+from partwhole.training.following import Follower
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.goals import require_pixels
 from partwhole.training.images.problem import ImageProblem, ScoredSet, require_options
@@ -55,6 +57,8 @@ def train_transfer(
     protocol: Way = "corrected",
     auxiliary_weight: Real = 1.0,
     checkpoint: Path | str | None = None,
+    resume: bool | None = None,
+    follow: Follower | Sequence[Follower] = (),
     progress: bool = True,
 ) -> Runs:
     r"""Train an image network on a main task of few images, an auxiliary one of many, or both.
@@ -94,6 +98,9 @@ def train_transfer(
         Factor of the auxiliary loss, up to 1e6; applies only to the corrected protocol.
     checkpoint : Path or str, keyword-only, default None
         A file from which to resume after an interruption, or to go on, as in `train`.
+    resume : bool, keyword-only, default None
+    follow : callable, or sequence of callables, keyword-only, default ()
+        As in `train`.
     progress : bool, keyword-only, default True
         Whether to show a bar on the error stream once this takes over two seconds.
 
@@ -173,7 +180,7 @@ def train_transfer(
         start, 1, start.shape, (), mode == "multitask", None, None, None, training, sets,
         file, trained_on, course,
     )  # fmt: skip
-    return train_problem(problem, progress)
+    return train_problem(problem, progress, resume=resume, follow=follow)
 
 
 def _two_tasks(
