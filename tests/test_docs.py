@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[1]
         "CONTRIBUTING.md",
         "CHANGELOG.md",
         "docs/clusters.md",
+        "docs/following.md",
         "docs/notation.md",
         "docs/paper-presets.md",
         "studies/README.md",

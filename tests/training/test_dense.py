@@ -229,7 +229,7 @@ def test_a_bar_of_steps_with_a_loss(rate, monkeypatch):
     notes = []
     monkeypatch.setattr(module, "bar", counted)
     monkeypatch.setattr(module, "REPORTED_EVERY", -1.0)
-    monkeypatch.setattr(module, "cores", lambda: 1)
+    monkeypatch.setattr(import_module("partwhole.training.train"), "cores", lambda: 1)
     runs = train_dense(
         X, Y, start(), steps=1000, learning_rate=rate, threshold=0.5, restarts=3
     )  # fmt: skip

@@ -9,6 +9,7 @@ identity tasks, report its records when the call returns.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -70,6 +71,22 @@ class StepRecord:
     samples: Mapping[str, Float[np.ndarray, "_ ..."]] = field(default_factory=dict)
 
 
+class Log(ABC):
+    """A follower that is opened before training, which it may refuse, and closed in the end."""
+
+    @abstractmethod
+    def _begin(self, training: str) -> None:
+        """Open the log of a training, by its `StepRecord.training`."""
+
+    @abstractmethod
+    def __call__(self, record: StepRecord) -> None:
+        """Write a record."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the log; a record that is written later opens it again."""
+
+
 Follower = Callable[[StepRecord], object]
 ReportStep = Callable[[int, float], None]  # receives the number of steps taken, and a loss
 
@@ -114,19 +131,14 @@ class Following:
     @contextmanager
     def logs(self) -> Iterator[None]:
         """Begin the logs among the followers, and close them in the end."""
-        begun = []
+        logs = [follower for follower in self.followers if isinstance(follower, Log)]
         try:
-            for follower in self.followers:
-                begin: Any = getattr(follower, "begin", None)
-                if begin is not None:
-                    begin(self.training)
-                begun.append(follower)
+            for log in logs:
+                log._begin(self.training)
             yield
         finally:
-            for follower in begun:
-                close: Any = getattr(follower, "close", None)
-                if close is not None:
-                    close()
+            for log in logs:
+                log.close()
 
     def resume(self, seconds: float) -> None:
         """Count the wall time before an interruption."""

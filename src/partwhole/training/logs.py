@@ -13,7 +13,7 @@ import json
 import math
 import os
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +25,7 @@ from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._writing import naming, write_all
 from partwhole.tasks.shapes.pictures import image_grid, picture_png
-from partwhole.training.following import StepRecord
+from partwhole.training.following import Log, StepRecord
 
 FIELDS = ("training", "run", "step", "loss", "seconds")
 IN_ROW = 8  # samples of each prompt that TensorBoard shows
@@ -34,7 +34,7 @@ ANEW = "remove it, or name another file"
 Row = dict[str, Any]
 
 
-class _Log(ABC):
+class _Lines(Log):
     """A file with a line for each record."""
 
     kind: ClassVar[str]
@@ -57,14 +57,7 @@ class _Log(ABC):
         self._last: dict[int, int] = {}  # step of each run
         self._names: list[str] = list(FIELDS)
 
-    def begin(self, training: str) -> None:
-        """Read what the file has of a training, by its `StepRecord.training`.
-
-        Raises
-        ------
-        InputError
-            For a file that is no log, or the log of another training.
-        """
+    def _begin(self, training: str) -> None:
         others = {row["training"] for row in self._rows()} - {training}
         require(
             not others,
@@ -86,7 +79,7 @@ class _Log(ABC):
         self._last[record.run] = record.step
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; a record that is written later opens it again."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -137,7 +130,7 @@ class _Log(ABC):
 
 
 @door
-class CSVLog(_Log):
+class CSVLog(_Lines):
     """A log of a training as a table of comma-separated values, a row for each record.
 
     Parameters
@@ -190,7 +183,7 @@ class CSVLog(_Log):
 
 
 @door
-class JSONLines(_Log):
+class JSONLines(_Lines):
     """A log of a training as JSON Lines, an object for each record.
 
     Parameters
@@ -239,7 +232,7 @@ def _in_json(value: Any) -> Any:
 
 
 @door
-class TensorBoard:
+class TensorBoard(Log):
     """Events of a training for TensorBoard, which is installed by `pip install tensorboard`.
 
     Parameters
@@ -262,8 +255,7 @@ class TensorBoard:
         self._writers: dict[int, Any] = {}
         self._last: dict[int, int] = {}
 
-    def begin(self, training: str) -> None:
-        """Make the folder of a training, by its `StepRecord.training`."""
+    def _begin(self, training: str) -> None:
         require(
             find_spec("tensorboard") is not None,
             "TensorBoard needs the package tensorboard",
@@ -309,7 +301,7 @@ class TensorBoard:
         self._last[run] = record.step
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files; a record that is written later begins new ones."""
         for writer in self._writers.values():
             writer.close()
         self._writers, self._last = {}, {}
