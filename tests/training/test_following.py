@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from importlib import import_module
 
@@ -13,8 +17,10 @@ from small_trainings import CASES, IMAGES, SMALL
 
 from partwhole import _progress, tasks
 from partwhole._checks import InputError
+from partwhole.networks import Architecture
 from partwhole.networks.images.convnet import convnet
 from partwhole.training import Training, train, train_transfer
+from partwhole.training.following import training_mark
 from partwhole.training.train import ENGINES, _engine, problem_of
 from partwhole.training.usage import peak_memory
 
@@ -160,6 +166,55 @@ def test_the_mark_is_that_of_settings_networks_and_samples():
     }
     assert len(others - same) == 5
     assert len({mark(name) for name in CASES}) == len(CASES)
+
+
+def marks():
+    """Return the mark of every case."""
+    return {
+        name: training_mark(problem_of(
+            networks, data, training, *(options.get(key) for key in ("read", "teachers", "test")),
+            None,
+        ))
+        for name, (networks, data, training, options) in CASES.items()
+    }  # fmt: skip
+
+
+def test_the_mark_is_that_of_another_process_too():
+    program = "import json, runpy; print(json.dumps(runpy.run_path({!r})['marks']()))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "7"}
+    done = subprocess.run(
+        [sys.executable, "-c", program.format(__file__)],
+        env=environment, capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    assert json.loads(done.stdout) == marks()
+
+
+def test_the_mark_is_that_of_the_kind_of_network_and_of_transfer():
+    def mark(*given):
+        return training_mark(problem_of(*given, None, None, None, None))
+
+    _, data, training, _ = CASES["any"]
+    weights = Architecture(2, 4, "relu").network(15, seed=0, outputs=1)
+    flat = (data[0].reshape(12, -1), data[1])
+    linear = replace(weights, nonlinearity="linear")
+    assert mark(weights, flat, training) != mark(linear, flat, training)
+
+    split = tasks.split_classes(IMAGES, np.arange(24) % 4, n_main=6, n_test=4, seed=0)
+    network = convnet((4, 4, 1), outputs=split.n_outputs, seed=0, **SMALL)
+    training, seen = Training(loss="cross entropy", epochs=1, batch=4), set()
+    for options in (
+        {"mode": "multitask"},
+        {"mode": "multitask", "protocol": "published"},
+        {"mode": "multitask", "auxiliary_weight": 0.5},
+        {"mode": "singletask"},
+        {"mode": "pretraining"},
+        {"mode": "finetuning", "rescale": 0.5},
+    ):
+        train_transfer(
+            network, split, training, **options, follow=lambda r: seen.add(r.training),
+            progress=False,
+        )  # fmt: skip
+    assert len(seen) == 6
 
 
 class Failure(Exception):

@@ -8,6 +8,7 @@ identity tasks, report its records when the call returns.
 
 from __future__ import annotations
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -251,8 +252,13 @@ def training_mark(problem: Problem) -> str:
     settings = asdict(training) | {"optimiser": optimiser, "seed": problem.seeds}
     for name in (*LENGTHS, "learning_rate"):
         settings.pop(name)
+    # Without addresses of functions, which every process has anew.
+    settings["structure"] = re.sub(r" at 0x\w+", "", str(jax.tree.structure(problem.every)))
     if isinstance(problem, ImageProblem):
-        samples: Any = [(part.samples, part.goal) for part in problem.sets.values()]
+        parts, course = problem.sets.values(), problem.course
+        samples: Any = [(part.samples, part.goal) for part in parts]
+        settings["sets"] = problem.trained_on, [(part.layout, part.columns) for part in parts]
+        settings["course"] = None if course is None else course(1.0, 0).settings
     elif isinstance(problem, DiffusionProblem):
         samples = problem.samples, problem.conditions
     else:  # of a structured identity task those of the first run, as the others are drawn by seeds
