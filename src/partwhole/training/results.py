@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -319,9 +320,8 @@ class Runs:
         >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
         ('step', 'loss (squared error)')
         """
-        from partwhole.training.curves import learning_curves
-
-        return learning_curves(self)
+        # By name, so that no stored result of a study depends on the look of curves.
+        return import_module("partwhole.training.curves").learning_curves(self)
 
     @door
     def fraction_of(self, limit: Limit) -> Float[np.ndarray, "runs T"]:
