@@ -1,4 +1,4 @@
-"""Pages run in a folder of their own, with torch or, where it isn't installed, its stand-in."""
+"""Pages run in a folder of their own, with a stand-in of torch; `make test-torch` runs on torch."""
 
 from __future__ import annotations
 

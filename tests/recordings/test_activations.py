@@ -1,10 +1,11 @@
 """Activations by hooks beside layers that are called by hand, and what is restored afterwards.
 
-With torch installed the tests run on it, without on a stand-in that behaves as it does.
+The tests run on a stand-in that behaves as torch does, and by `make test-torch` on torch itself.
 """
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -25,8 +26,10 @@ X = np.random.default_rng(0).normal(size=(10, 3))
 SINGLE = {"rtol": 1e-5, "atol": 1e-5}
 
 
-@pytest.fixture
-def torch(monkeypatch):
+@pytest.fixture(params=["stand-in", pytest.param("torch", marks=pytest.mark.torch)])
+def torch(request, monkeypatch):
+    if request.param == "torch":
+        return importlib.import_module("torch")
     return torch_stand_in.install(monkeypatch)
 
 

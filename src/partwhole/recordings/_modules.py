@@ -22,7 +22,7 @@ def of_module(
 ) -> dict[str, np.ndarray]:
     """Return the activations of a module's modules, as `activations` describes them."""
     chosen = _modules(model, layers)
-    arguments, n = _arguments(inputs)
+    arguments, n = arguments_of(inputs)
     tensors = [*chain(model.parameters(), model.buffers())]
     device = tensors[0].device if tensors else None
     dtypes = (tensor.dtype for tensor in tensors if tensor.is_floating_point())
@@ -31,7 +31,7 @@ def of_module(
     with _hooked(torch, model, chosen, answers):
         for first in range(0, n, batch):
             rows = {
-                name: _as_tensor(torch, array[first : first + batch], device, dtype)
+                name: as_tensor(torch, array[first : first + batch], device, dtype)
                 for name, array in arguments.items()
             }
             positional = [rows.pop("")] if "" in rows else []
@@ -62,7 +62,7 @@ def _modules(model: Any, layers: Sequence[str] | None) -> dict[str, Any]:
     return {name: modules[name] for name in layers}
 
 
-def _arguments(inputs: Any) -> tuple[dict[str, Any], int]:
+def arguments_of(inputs: Any) -> tuple[dict[str, Any], int]:
     """Return arrays or tensors by the names of arguments, "" without a name, and their length."""
     given = inputs if isinstance(inputs, Mapping) else {"": inputs}
     arguments = {
@@ -93,7 +93,7 @@ def _numbers(inputs: Any) -> np.ndarray:
     return array
 
 
-def _as_tensor(torch: Any, rows: Any, device: Any, dtype: Any) -> Any:
+def as_tensor(torch: Any, rows: Any, device: Any, dtype: Any) -> Any:
     if not is_tensor(rows):
         # Copied, since torch warns of arrays that can't be written to and reads no byte order.
         exact = {"f": np.float64, "b": np.bool_}.get(rows.dtype.kind, np.int64)
@@ -103,35 +103,43 @@ def _as_tensor(torch: Any, rows: Any, device: Any, dtype: Any) -> Any:
 
 
 @contextmanager
-def _hooked(torch: Any, model: Any, chosen: Mapping[str, Any], answers: _Answers) -> Iterator[None]:
-    """Have chosen modules hand over what they answer, in evaluation mode, and undo all of it."""
+def in_evaluation(model: Any) -> Iterator[None]:
+    """Have all modules of a model in evaluation mode, and restore the mode of each afterwards."""
     modes = [(module, module.training) for module in model.modules()]
-    handles = []
     try:
         model.train(False)
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+@contextmanager
+def _hooked(torch: Any, model: Any, chosen: Mapping[str, Any], answers: _Answers) -> Iterator[None]:
+    """Have chosen modules hand over what they answer, in evaluation mode, and undo all of it."""
+    handles = []
+    try:
         for name, module in chosen.items():
 
             def keep(module: Any, given: Any, answer: Any, name: str = name) -> None:
                 answers.keep(name, answer)
 
             handles.append(module.register_forward_hook(keep))
-        with torch.no_grad():
+        with in_evaluation(model), torch.no_grad():
             yield
     finally:
         for handle in handles:
             handle.remove()
-        for module, training in modes:
-            module.training = training
 
 
-def _first_tensor(answer: Any) -> Any:
+def first_tensor(answer: Any) -> Any:
     """Return the first tensor of a tuple, list or mapping, or None."""
     if is_tensor(answer):
         return answer
     if not isinstance(answer, Mapping | tuple | list):
         return None
     parts = answer.values() if isinstance(answer, Mapping) else answer
-    return next((tensor for part in parts if (tensor := _first_tensor(part)) is not None), None)
+    return next((tensor for part in parts if (tensor := first_tensor(part)) is not None), None)
 
 
 class _Answers:
@@ -151,7 +159,7 @@ class _Answers:
     def keep(self, name: str, answer: Any) -> None:
         """Keep an answer; of a module that was not named, only if it has a row for each input."""
         self.calls[name] += 1
-        tensor = _first_tensor(answer)
+        tensor = first_tensor(answer)
         shape = () if tensor is None else tuple(tensor.shape)
         if shape[:1] != (self.n_rows,):
             words = "no tensor" if tensor is None else f"shape {shape}"
