@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 CORE := $(VENV)/.core
 TEST := $(VENV)/.test
+TORCH := $(VENV)/.torch
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: report test test-all test-browser fuzz check wheel bench clean
+.PHONY: report test test-all test-browser test-torch fuzz check wheel bench clean
 
 # Hundreds of processes read the same modules: what they compile is kept, and only that is compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -17,13 +18,13 @@ report: $(CORE)
 	$(BIN)/partwhole report --workers 2
 
 # Test processes that each do linear algebra on every core wait for one another.
-test test-all test-browser fuzz: export OMP_NUM_THREADS = 1
+test test-all test-browser test-torch fuzz: export OMP_NUM_THREADS = 1
 
 test: $(TEST)
 	$(PYTEST)
 
 test-all: $(TEST)
-	$(PYTEST) -m "not browser"
+	$(PYTEST) -m "not browser and not torch"
 
 # The page is drawn again only if something in the source is newer.
 report/index.html: $(CORE) $(shell find src studies -type f -not -name '*.pyc')
@@ -31,6 +32,10 @@ report/index.html: $(CORE) $(shell find src studies -type f -not -name '*.pyc')
 
 test-browser: $(TEST) report/index.html
 	$(PYTEST) -m browser tests/browser
+
+# What takes models of torch, on torch, which nothing else needs.
+test-torch: $(TORCH)
+	$(PYTEST) -m torch src/partwhole/torch tests/torch tests/recordings
 
 # Awkward problems for the core beside independent oracles, for an hour; SEED names others.
 SEED ?= 1
@@ -64,4 +69,9 @@ $(CORE): requirements/core.lock pyproject.toml studies/pyproject.toml
 $(TEST): $(CORE) requirements/test.lock
 	@echo "Adding what the tests need"
 	$(PIP) --require-hashes -r requirements/core.lock -r requirements/test.lock
+	@touch $@
+
+$(TORCH): $(TEST)
+	@echo "Adding torch"
+	$(PIP) "torch==2.13.0"
 	@touch $@

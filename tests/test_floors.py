@@ -45,6 +45,7 @@ FLOORS = {
     "comparison": 2.5,
     "flows": 3,
     "networks": 3,
+    "torch": 3.5,  # stands on networks
     "training": 4,
     "recommendation": 4.5,  # stands on floors 0 to 4
     "study": 5,
