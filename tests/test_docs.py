@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[1]
         "studies/README.md",
         "docs/stability.md",
         "docs/your-images.md",
+        "docs/torch.md",
         "docs/your-network.md",
         "docs/your-recording.md",
     ],

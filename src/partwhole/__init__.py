@@ -20,6 +20,9 @@ networks
     What is trained: `Architecture`, `MLP`, `image_network`; `networks.diffusion`.
 training
     Networks of any family, many at once, diffusion models too: `train`, `Training`.
+torch
+    Models of torch, after ``import partwhole.torch``: `tangent_kernel`, `compare`, `read_samples`,
+    `dataset`, `from_state_dict`, ...
 recommendation
     Single-task, multi-task, linear probing or finetuning? `recommend`, `predict_losses`.
 comparison
