@@ -264,8 +264,10 @@ def test_a_step_is_read_only_if_somebody_follows():
     following = import_module("partwhole.training.following")
 
     class Unread:
-        def __int__(self):
+        def item(self):
             raise AssertionError
+
+        __int__ = item
 
     networks, data, training, options = CASES["any"]
     problem = problem_of(networks, data, training, None, None, options["test"], None)

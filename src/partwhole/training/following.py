@@ -202,9 +202,12 @@ class Report:
         scores : mapping of str to float, keyword-only, default None
         samples : mapping of str to float array, keyword-only, default None
         """
-        if not self.following.followers or int(step) == self._last:
+        if not self.following.followers:
             return
-        self._last = int(step)
+        taken = step if isinstance(step, int) else step.item()  # faster than int(step)
+        if taken == self._last:
+            return
+        self._last = taken
         numbers = {} if tasks is None or len(tasks) == 1 else _named("loss", tasks)
         numbers |= {} if tested is None else _named("test_loss", tested)
         numbers |= {name: float(score) for name, score in (scores or {}).items()}
@@ -213,7 +216,7 @@ class Report:
             StepRecord(
                 training=following.training,
                 run=self.run,
-                step=self._last,
+                step=taken,
                 loss=float(loss),
                 seconds=following.seconds,
                 scores=numbers,

@@ -16,8 +16,9 @@ import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from importlib.util import find_spec
+from io import FileIO
 from pathlib import Path
-from typing import Any, ClassVar, TextIO
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,9 +54,9 @@ class _Lines(Log):
             "name a file in another folder",
         )
         self.path = path
-        self._file: TextIO | None = None
+        self._file: FileIO | None = None  # without a buffer
         self._last: dict[int, int] = {}  # step of each run
-        self._names: list[str] = list(FIELDS)
+        self._names: dict[str, None] = dict.fromkeys(FIELDS)  # in order
 
     def _begin(self, training: str) -> None:
         others = {row["training"] for row in self._rows()} - {training}
@@ -68,14 +69,15 @@ class _Lines(Log):
 
     def __call__(self, record: StepRecord) -> None:
         """Write a record."""
-        row = {name: getattr(record, name) for name in FIELDS} | dict(record.scores)
-        row["seconds"] = round(record.seconds, 3)
+        row = {
+            "training": record.training, "run": record.run, "step": record.step,
+            "loss": record.loss, "seconds": round(record.seconds, 3), **record.scores,
+        }  # fmt: skip
         repeats = record.step <= self._last.get(record.run, -1)
         with naming(self.path):
-            if self._file is None or repeats or not set(row) <= set(self._names):
+            if self._file is None or repeats or not row.keys() <= self._names.keys():
                 self._file = self._opened(record, row)
-            self._file.write(self._lines([row]))
-            self._file.flush()
+            self._file.write(self._lines([row]).encode())
         self._last[record.run] = record.step
 
     def close(self) -> None:
@@ -84,18 +86,16 @@ class _Lines(Log):
             self._file.close()
             self._file = None
 
-    def _opened(self, record: StepRecord, row: Row) -> TextIO:
+    def _opened(self, record: StepRecord, row: Row) -> FileIO:
         """Write the file anew, without the steps that a record repeats; open it for more."""
         self.close()
         rows = [
             kept for kept in self._rows() if kept["run"] != record.run or kept["step"] < record.step
         ]
-        self._names = list(
-            dict.fromkeys(name for part in (dict.fromkeys(FIELDS), *rows, row) for name in part)
-        )
+        self._names = dict.fromkeys(name for part in (FIELDS, *rows, row) for name in part)
         self._last = {kept["run"]: kept["step"] for kept in rows}
         write_all({self.path: (self._head() + self._lines(rows)).encode()})
-        return self.path.open("a", encoding="utf-8", newline="")
+        return self.path.open("ab", buffering=0)
 
     def _rows(self) -> list[Row]:
         """Return the rows of the file, without a last one that a killed process left half."""
@@ -164,22 +164,21 @@ class CSVLog(_Lines):
         super().__init__(Path(path))
 
     def _head(self) -> str:
-        return self._table([self._names])
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(self._names)
+        return text.getvalue()
 
     def _lines(self, rows: Sequence[Row]) -> str:
-        return self._table([[row.get(name, "") for name in self._names] for row in rows])
+        # Letters and numbers, which need no quotes.
+        return "".join(
+            ",".join(str(row.get(name, "")) for name in self._names) + "\n" for row in rows
+        )
 
     def _parsed(self, text: str) -> list[Row]:
         rows = csv.DictReader(io.StringIO(text, newline=""))
         if text and tuple(rows.fieldnames or ())[: len(FIELDS)] != FIELDS:
             raise ValueError
         return [{name: value for name, value in row.items() if value != ""} for row in rows]
-
-    @staticmethod
-    def _table(rows: Sequence[Sequence[Any]]) -> str:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        return text.getvalue()
 
 
 @door
