@@ -21,7 +21,7 @@ networks
 training
     Networks of any family, many at once, diffusion models too: `train`, `Training`.
 torch
-    Models of torch, after ``import partwhole.torch``: `tangent_kernel`, `compare`, `read_samples`,
+    Models of torch: `tangent_kernel`, `compare`, `read_samples`,
     `dataset`, `from_state_dict`, ...
 recommendation
     Single-task, multi-task, linear probing or finetuning? `recommend`, `predict_losses`.
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         recordings,
         study,
         tasks,
+        torch,
         training,
     )
     from partwhole.audit import audit_split
@@ -86,6 +87,7 @@ __all__ = [
     "solve",
     "study",
     "tasks",
+    "torch",
     "train",
     "training",
 ]

@@ -9,6 +9,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "train": ("jax", "equinox", "optax", "diffrax", "xarray"),
     "plot": ("matplotlib", "xarray"),
     "digits": ("sklearn",),
+    "torch": ("torch",),
 }
 INSTALLED_AS = {"sklearn": "scikit-learn"}
 
@@ -22,7 +23,7 @@ def needs(extra: str, part: str) -> None:
 
     Parameters
     ----------
-    extra : {"train", "plot", "digits"}
+    extra : {"train", "plot", "digits", "torch"}
     part : str
         The part of partwhole that needs them, as users call it.
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
-from partwhole._extras import MissingExtraError
+from partwhole._extras import needs
 
 
 def torch_for(part: str) -> Any:
@@ -21,10 +20,5 @@ def torch_for(part: str) -> Any:
     ------
     MissingExtraError
     """
-    if find_spec("torch") is None:
-        raise MissingExtraError(
-            f"partwhole.torch.{part} needs packages of the extra 'torch'; got an installation "
-            "without torch; install them: pip install 'partwhole[torch]'",
-            name="torch",
-        )
+    needs("torch", f"partwhole.torch.{part}")
     return import_module("torch")
