@@ -34,7 +34,11 @@ IMAGES = {
     "convnet": ((28, 38, 2), 128),
     "resnet": ((32, 32, 6), 128),
     "vit": ((32, 32, 6), 128),
+    "resnet-18": ((32, 32, 3), 128),
+    "vit-finetuning": ((32, 32, 3), 128),
     "convnet-small": ((8, 12, 2), 128),
+    "resnet-small": ((8, 12, 2), 128),
+    "vit-small": ((8, 12, 2), 128),
 }
 MODELS: dict[Any, int] = {"paper": 64, "small32": 64, "small16": 64}
 TOGETHER = (4, 16)
@@ -211,6 +215,6 @@ def main(names: list[str], only: list[str]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("networks", nargs="*")
-    parser.add_argument("--only", nargs="+", default=list(VARIANTS), choices=VARIANTS)
+    parser.add_argument("--only", nargs="*", default=list(VARIANTS), choices=VARIANTS)
     arguments = parser.parse_args()
     main(arguments.networks, arguments.only)
