@@ -22,20 +22,11 @@ PAGE = Path(__file__).with_name("your-images.md")
 IN_A_ROW = 7  # samples of a step
 
 
-def run(steps: int | None = None) -> dict[str, Any]:
-    """Run all lines of the page in a folder of their own; return its variables.
-
-    Parameters
-    ----------
-    steps : int, default None
-        Of the diffusion model, in place of those of the page.
-    """
+def run() -> dict[str, Any]:
+    """Run all lines of the page in a folder of their own; return its variables."""
     page = PAGE.read_text("utf-8")
     examples = doctest.DocTestParser().get_examples(page)
     (lines,) = re.findall(r"```python\n(from .*?)```", page, re.DOTALL)
-    if steps is not None:
-        lines = re.sub(r"steps=\d{3,}", f"steps={steps}", lines)
-        lines = re.sub(r"record=\[.*?\]", f"record=[0, {steps}]", lines)
     code = "".join(example.source for example in examples) + lines
     variables: dict[str, Any] = {}
     before = Path.cwd()
