@@ -31,16 +31,16 @@ class Step(NamedTuple):
 # Batches of 128 images and of 64 samples, of the published sizes and the small ones.
 STEPS = {
     "convnet": Step(52.0e9, 1.9, 1.25e-3),
-    "resnet": Step(24.0e9, 1.1, 2.57e-3),
+    "resnet": Step(24.0e9, 0.89, 2.57e-3),
     "vit": Step(29.6e9, 1.0, 1.56e-3),
-    "resnet-18": Step(16.4e9, 2.3, 3.0e-3),
-    "vit-finetuning": Step(645e9, 20.0, 12e-3),
-    "convnet-small": Step(1.1e9, 0.03, 1e-3),
+    "resnet-18": Step(16.4e9, 2.3, 4.19e-3),
+    "vit-finetuning": Step(645e9, 20.0, 7.24e-3),
+    "convnet-small": Step(1.1e9, 0.03, 0.7e-3),
     "resnet-small": Step(0.5e9, 0.03, 1e-3),
     "vit-small": Step(1.5e9, 0.04, 1e-3),
     "paper": Step(412e9, 7.6, 9.24e-3),
     "small32": Step(16.5e9, 0.46, 5e-3),
-    "small16": Step(3.0e9, 0.1, 4e-3),
+    "small16": Step(3.0e9, 0.1, 4.94e-3),
     "vector": Step(0.01e9, 0.002, 1e-3),
 }
 
