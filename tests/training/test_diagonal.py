@@ -448,7 +448,10 @@ GOOD = {
         ({"threshold": -1.0}, "threshold is a finite number of at least 0; got -1.0; pass"),
         ({"weight_decay": np.inf}, "weight_decay is a finite number of at least 0; got inf"),
         ({"trained": "hidden"}, 'trained is "all" or "readout"; got \'hidden\'; choose one of'),
-        ({"precision": "half"}, 'precision is "float32" or "float64"; got \'half\'; choose'),
+        (
+            {"precision": "half"},
+            'precision is "float32", "float64" or "bfloat16"; got \'half\'; choose',
+        ),
         ({"batch": 0}, "batch is a whole number of at least 1; got 0; pass"),
         ({"batch": 2, "seed": [0]}, r"takes a seed for each of 2 runs; got 1; pass range\(2\)"),
         ({"restarts": -1}, "restarts is a whole number of at least 0; got -1; pass"),
