@@ -170,8 +170,8 @@ def row(
             print(f", both {both / single:.2f}", end="", flush=True)
     if "bfloat16" in only:
         short = step_of(loss(True))
-        time_of, other = timed(compiled(short, start)[0], start)
-        off = abs(other - value) / value
+        time_of, short_value = timed(compiled(short, start)[0], start)
+        off = abs(short_value - value) / value
         print(f"; bfloat16 {time_of / single:.2f} (loss {off:.1%} off)", end="", flush=True)
         if "loop" in only:
             both = timed(compiled(looped(short), start)[0], start, 1)[0]

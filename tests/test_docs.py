@@ -45,12 +45,18 @@ def test_links_between_files_lead_somewhere(name):
     assert [link for link in links if "://" not in link and not (path.parent / link).exists()] == []
 
 
-def test_the_first_picture_lies_on_the_line_of_the_theory():
-    spec = importlib.util.spec_from_file_location("first_result", ROOT / "docs/first_result.py")
+def script(name):
+    """Return a script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_the_first_picture_lies_on_the_line_of_the_theory():
+    module = script("first_result")
     scatter = module.draw().axes[1]
     right, theory, found = scatter.lines
     np.testing.assert_array_equal(found.get_xdata(), np.arange(-8, 9))
@@ -61,11 +67,7 @@ def test_the_first_picture_lies_on_the_line_of_the_theory():
 
 
 def test_the_costs_of_paper_presets_are_those_of_their_settings():
-    spec = importlib.util.spec_from_file_location("paper_presets", ROOT / "docs/paper_presets.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script("paper_presets")
     assert module.table() in (ROOT / "docs/paper-presets.md").read_text("utf-8")
     # As counted when these presets were planned.
     assert "| concept_times | 100 | 2.2e6 | 9.1e17 |" in module.table()
@@ -105,11 +107,7 @@ def test_the_command_in_the_page_on_recordings_prints_what_it_shows(tmp_path, mo
 
 @pytest.mark.slow  # trains the diffusion model of the page
 def test_the_model_in_the_page_on_images_learns_colour_and_texture_before_shape():
-    spec = importlib.util.spec_from_file_location("your_images", ROOT / "docs/your_images.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script("your_images")
     variables = module.run()
     disc, *others = variables["path"].means[0, -1]
     # Of 64 samples; the page shows .65 beside 1 and 1.

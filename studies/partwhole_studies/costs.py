@@ -2,12 +2,14 @@
 
 A step is one of Adam on a batch, and reading samples counts as steps: a network that is only
 evaluated does a third of a step's operations. Trainings that end at a loss count to their cap, so
-that costs are bounds from above. Steps were timed with `benchmarks/bench_device.py`.
+that costs are bounds from above. Steps of images and U-Nets were timed with
+`benchmarks/bench_device.py`, those of points as a difference of two trainings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nan
 from typing import NamedTuple
 
 from partwhole.study import Config
@@ -21,7 +23,7 @@ AUXILIARY = {"digits": 900, "cifar-100": 49_000}  # images of the other classes,
 
 
 class Step(NamedTuple):
-    """Operations of a step, and its seconds on one core and on an H200."""
+    """Operations of a step, its seconds on one core, and on an H200 where it was timed there."""
 
     operations: float
     core: float
@@ -32,16 +34,16 @@ class Step(NamedTuple):
 STEPS = {
     "convnet": Step(52.0e9, 1.9, 1.25e-3),
     "resnet": Step(24.0e9, 0.89, 2.57e-3),
-    "vit": Step(29.6e9, 1.0, 1.56e-3),
-    "resnet-18": Step(16.4e9, 2.3, 4.19e-3),
-    "vit-finetuning": Step(645e9, 20.0, 7.24e-3),
-    "convnet-small": Step(1.1e9, 0.03, 0.7e-3),
-    "resnet-small": Step(0.5e9, 0.03, 1e-3),
-    "vit-small": Step(1.5e9, 0.04, 1e-3),
+    "vit": Step(29.6e9, 0.64, 1.56e-3),
+    "resnet-18": Step(16.4e9, 2.1, 4.19e-3),
+    "vit-finetuning": Step(645e9, 9.3, 7.24e-3),
+    "convnet-small": Step(1.1e9, 0.037, 0.7e-3),
+    "resnet-small": Step(0.5e9, 0.017, nan),
+    "vit-small": Step(1.5e9, 0.07, nan),
     "paper": Step(412e9, 7.6, 9.24e-3),
-    "small32": Step(16.5e9, 0.46, 5e-3),
+    "small32": Step(16.5e9, 0.46, nan),
     "small16": Step(3.0e9, 0.1, 4.94e-3),
-    "vector": Step(0.01e9, 0.002, 1e-3),
+    "vector": Step(0.01e9, 0.0011, nan),
 }
 
 

@@ -54,8 +54,8 @@ def test_following_changes_nothing(name):
     runs, _ = followed(name)
     networks, data, training, options = CASES[name]
     alone = train(networks, data, training, **options, progress=False)
-    for one, other in zip(leaves(runs), leaves(alone), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for followed_leaf, leaf in zip(leaves(runs), leaves(alone), strict=True):
+        np.testing.assert_array_equal(followed_leaf, leaf)
 
 
 @pytest.mark.parametrize("name", sorted(set(CASES) - {"images", "diffusion"}))
@@ -144,9 +144,9 @@ def test_records_end_with_the_run():
 def test_the_mark_is_that_of_settings_networks_and_samples():
     def mark(name="any", networks=None, data=None, **changes):
         records = []
-        own, samples, training, options = CASES[name]
+        start, samples, training, options = CASES[name]
         train(
-            own if networks is None else networks, data or samples, replace(training, **changes),
+            start if networks is None else networks, data or samples, replace(training, **changes),
             **options, follow=records.append, progress=False,
         )  # fmt: skip
         (only,) = {record.training for record in records}
@@ -243,7 +243,8 @@ def test_an_error_in_one_thread_stops_the_others(monkeypatch):
 
     def fail(record):
         taken.append(record)
-        if record.run == 1 and record.step == 40:
+        # Once both are on their way, whichever began first.
+        if record.run == 1 and any(earlier.run == 0 for earlier in taken):
             raise Failure
 
     training = Training(steps=10**6, learning_rate=1e-6, record=range(0, 10**6, 20))

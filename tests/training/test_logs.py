@@ -79,10 +79,10 @@ def record(step, run=0, training="abcdefgh", **scores):
 def test_a_log_is_the_curve_of_every_run(ending, tmp_path):
     path = tmp_path / f"run.{ending}"
     runs = train(**DENSE, follow=LOGS[ending](path))
-    found = table(path)
-    assert found.columns.tolist() == ["training", "run", "step", "loss", "test_loss"]
+    logged = table(path)
+    assert logged.columns.tolist() == ["training", "run", "step", "loss", "test_loss"]
     for run in (0, 1):
-        rows = found[found.run == run]
+        rows = logged[logged.run == run]
         assert rows.step.tolist() == runs.steps.tolist() == [0, 5, 10]
         np.testing.assert_allclose(rows.loss, runs.training_loss[run], rtol=1e-12)
         np.testing.assert_allclose(rows.test_loss, runs.test_loss[run], rtol=1e-12)
@@ -180,9 +180,10 @@ def test_an_error_of_a_follower_leaves_a_whole_checkpoint(name, tmp_path, monkey
     assert steps[0] == stop  # it was interrupted before the checkpoint of this step
     assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
     alone = train(**LONG[name])
-    for one, other in zip(*(jax.tree.leaves(each.networks) for each in (runs, alone)), strict=True):
-        if hasattr(one, "dtype"):
-            np.testing.assert_array_equal(one, other)
+    weights = (jax.tree.leaves(trained.networks) for trained in (runs, alone))
+    for resumed, whole in zip(*weights, strict=True):
+        if hasattr(resumed, "dtype"):
+            np.testing.assert_array_equal(resumed, whole)
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -242,9 +243,9 @@ def test_a_score_that_comes_later_adds_its_column(tmp_path):
     for step in range(4):
         log(record(step, **({"test_loss": 0.5} if step > 1 else {})))
     log.close()
-    found = table(path)
-    assert found.step.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(found.test_loss, [np.nan, np.nan, 0.5, 0.5])
+    logged = table(path)
+    assert logged.step.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(logged.test_loss, [np.nan, np.nan, 0.5, 0.5])
 
 
 @pytest.mark.parametrize("ending", LOGS)
@@ -256,10 +257,10 @@ def test_a_run_that_starts_again_leaves_the_others_as_they_are(ending, tmp_path)
             log(record(step, run))
     log(record(1, 0, test_loss=np.nan))
     log.close()
-    found = table(path)
-    steps = {run: rows.step.tolist() for run, rows in found.groupby("run")}
+    logged = table(path)
+    steps = {run: rows.step.tolist() for run, rows in logged.groupby("run")}
     assert steps == {0: [0, 1], 1: [0, 1, 2]}
-    assert found.test_loss.isna().all()
+    assert logged.test_loss.isna().all()
 
 
 def test_restarts_leave_the_last_attempt_in_the_log(tmp_path):
@@ -267,9 +268,9 @@ def test_restarts_leave_the_last_attempt_in_the_log(tmp_path):
     training = Training(steps=40, learning_rate=30.0, record=10, restarts=3)
     runs = train(**DENSE | {"training": training}, follow=CSVLog(path))
     assert (runs.learning_rates < 30.0).all()
-    found = table(path)
+    logged = table(path)
     for run in (0, 1):
-        rows = found[found.run == run]
+        rows = logged[logged.run == run]
         assert rows.step.tolist() == [0, 10, 20, 30, 40]
         np.testing.assert_allclose(rows.loss, runs.training_loss[run], rtol=1e-12)
 

@@ -74,10 +74,10 @@ def test_splits_and_graph_are_those_of_a_space_of_shapes(both):
 def test_the_task_is_that_of_a_space_of_shapes_with_labels_for_targets(both):
     shapes, space = both
     is_train = leave_out(shapes, "blue small")
-    task, other = space.task(is_train), shapes.task(is_train)
-    np.testing.assert_array_equal(task.components, other.components)
-    assert (task.names, task.values) == (other.names, other.values)
-    np.testing.assert_array_equal(task.targets, other.one_hot())
+    task, of_shapes = space.task(is_train), shapes.task(is_train)
+    np.testing.assert_array_equal(task.components, of_shapes.components)
+    assert (task.names, task.values) == (of_shapes.names, of_shapes.values)
+    np.testing.assert_array_equal(task.targets, of_shapes.one_hot())
 
 
 def test_a_renderer_that_draws_circles_draws_those_of_the_space_of_shapes(both):
@@ -213,8 +213,8 @@ def test_more_pictures_begin_with_the_fewer_and_other_classes_do_not_matter(spac
         np.testing.assert_array_equal(few.images[few.classes == k], all_of_them[:2])
         seen = some.images[some.classes == k]
         np.testing.assert_array_equal(seen, all_of_them if is_train[k] else all_of_them[:0])
-    other = space.render(drawn, 2, seed=4)
-    assert not np.array_equal(other.images, few.images)
+    by_new_seed = space.render(drawn, 2, seed=4)
+    assert not np.array_equal(by_new_seed.images, few.images)
     assert len(np.unique(few.images[:, 0, 3])) == len(few)
 
 

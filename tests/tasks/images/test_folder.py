@@ -218,7 +218,7 @@ def test_a_jpeg_is_read_and_turned_as_its_camera_was_held():
 
 def test_channels_are_made_equal_when_they_are_asked_for():
     table = saved(
-        [Image.fromarray(each) for each in (GREY, COLOUR, RGBA, np.dstack([GREY, ALPHA]))]
+        [Image.fromarray(levels) for levels in (GREY, COLOUR, RGBA, np.dstack([GREY, ALPHA]))]
     )
     colours = from_folder("images", table, concepts=CONCEPTS, channels=3).images
     opacity = ALPHA[..., None] / 255
@@ -237,7 +237,7 @@ def test_channels_are_made_equal_when_they_are_asked_for():
 def test_a_smaller_size_has_the_means_of_blocks_and_the_middle_of_a_long_picture():
     square, wide = RNG.integers(0, 256, (2, 12, 20, 3), np.uint8)
     square = square[:, :12]
-    table = saved([Image.fromarray(each) for each in (square, wide, wide, square)])
+    table = saved([Image.fromarray(levels) for levels in (square, wide, wide, square)])
     images = from_folder("images", table, concepts=CONCEPTS, size=4).images
     assert images.shape == (4, 4, 4, 3)
 
@@ -314,8 +314,8 @@ def test_pictures_without_a_row_may_be_left_out():
 
 def bad(change) -> dict:
     """Return what `change` makes of four pictures: a table, and options that go with it."""
-    made = change(four())
-    return {"table": made} if isinstance(made, pd.DataFrame) else made
+    changed = change(four())
+    return {"table": changed} if isinstance(changed, pd.DataFrame) else changed
 
 
 def cut_short(table):

@@ -27,9 +27,9 @@ def draw(shape, tone, row, rng):
 
 @pytest.fixture
 def pictures():
-    made = SPACE.render(draw, 4, seed=0)
-    made.table["sum"] = made.table["row"] + 10.0 * (made.table["tone"] == "light")
-    return made
+    drawn = SPACE.render(draw, 4, seed=0)
+    drawn.table["sum"] = drawn.table["row"] + 10.0 * (drawn.table["tone"] == "light")
+    return drawn
 
 
 def refusal(call, *values, **options) -> str:
@@ -69,9 +69,9 @@ def test_validation_takes_a_share_of_each_class(pictures):
     assert training.counts.tolist() == validation.counts.tolist() == [2] * 12
     both = np.concatenate([training.images, validation.images])
     np.testing.assert_array_equal(np.sort(both, axis=0), np.sort(pictures.images, axis=0))
-    again, other = (pictures.split(0.5, seed=seed)[1].images for seed in (0, 1))
+    again, by_new_seed = (pictures.split(0.5, seed=seed)[1].images for seed in (0, 1))
     np.testing.assert_array_equal(again, validation.images)
-    assert not np.array_equal(other, again)
+    assert not np.array_equal(by_new_seed, again)
     assert refusal(pictures.split, 0.2, seed=0) == (
         "a share holds out a picture or more; got 0.2 of at most 4 in a class; pass a larger one"
     )

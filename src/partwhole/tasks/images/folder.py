@@ -289,14 +289,14 @@ def _asked(size: int | tuple[int, int]) -> tuple[int, int]:
 def _common_size(headers: Sequence[Header], names: Sequence[str]) -> tuple[int, int]:
     """Return the size that all pictures have."""
     first = headers[0].height, headers[0].width
-    other = [i for i, header in enumerate(headers) if (header.height, header.width) != first]
+    unlike = [i for i, header in enumerate(headers) if (header.height, header.width) != first]
     require(
-        not other,
+        not unlike,
         "pictures have one size",
         f"{first[0]} x {first[1]} in {names[0]!r} and "
-        f"{headers[other[0]].height} x {headers[other[0]].width} in {names[other[0]]!r}, "
-        f"{len(other):,} of {len(names):,} unlike the first"
-        if other
+        f"{headers[unlike[0]].height} x {headers[unlike[0]].width} in {names[unlike[0]]!r}, "
+        f"{len(unlike):,} of {len(names):,} unlike the first"
+        if unlike
         else "",
         "pass the size that they are to have, size=32, say",
     )
@@ -306,11 +306,11 @@ def _common_size(headers: Sequence[Header], names: Sequence[str]) -> tuple[int, 
 def _common_channels(headers: Sequence[Header], names: Sequence[str]) -> int:
     """Return the number of channels that all pictures have."""
     first = headers[0].channels
-    other = next((i for i, header in enumerate(headers) if header.channels != first), 0)
+    differing = next((i for i, header in enumerate(headers) if header.channels != first), 0)
     require(
-        other == 0,
+        differing == 0,
         "pictures have as many channels, or are brought to one number of them",
-        f"{first} in {names[0]!r} and {headers[other].channels} in {names[other]!r}",
+        f"{first} in {names[0]!r} and {headers[differing].channels} in {names[differing]!r}",
         "pass channels=3 for colours, or channels=1 for grey levels",
     )
     return first
