@@ -21,8 +21,10 @@ class EpsilonLayerNorm(LayerNorm):
 
     def __call__(self, x: Float[Array, "*n c"], at: Pass) -> Float[Array, "*n c"]:
         """Return the normalised batch."""
-        shape = (1,) * (x.ndim - 1) + (-1,)
+        shape, dtype = (1,) * (x.ndim - 1) + (-1,), x.dtype
+        x = x.astype(self.scale.dtype)
         centred = x - jnp.mean(x, axis=-1, keepdims=True)
         spread = jnp.mean(centred**2, axis=-1, keepdims=True)
         normalised = centred * jax.lax.rsqrt(spread + self.epsilon)
-        return normalised * self.scale.reshape(shape) + self.shift.reshape(shape)
+        normalised = normalised * self.scale.reshape(shape) + self.shift.reshape(shape)
+        return normalised.astype(dtype)
