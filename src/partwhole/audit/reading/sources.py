@@ -30,6 +30,7 @@ MOST_BYTES = 1 << 29
 MOST_ROWS = 5_000_000
 MOST_COLUMNS = 10_000
 CHUNK = 1 << 20
+ONE_BLOCK = 1 << 20  # bytes that Arrow parses at once
 BATCH = 1 << 13
 SMALLER = "audit a part of it, or give a DataFrame"
 
@@ -244,6 +245,8 @@ def _arrow(
 
     def parse(**reading: Any) -> pa.Table:
         ragged.clear()
+        # A process that ends while a thread of Arrow's does may be aborted (apache/arrow#34314).
+        reading = {"use_threads": len(raw) > ONE_BLOCK} | reading
         return arrow_csv.read_csv(
             pa.BufferReader(raw),
             read_options=arrow_csv.ReadOptions(
