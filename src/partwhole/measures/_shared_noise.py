@@ -3,7 +3,11 @@
 Residuals from condition means are independent of the order within a condition if the noise of
 trials is. So the products of residuals of trials that are neighbours, or that are the k-th of
 their conditions, are compared with those after permutations within conditions, along the directions
-of the largest residuals. Of many trials the first thousands are looked at. Derived here.
+of the largest residuals. Of many trials the first thousands are looked at.
+
+Drifts bias saliences only where trials of one condition are nearer in time, or farther apart, than
+trials of different conditions are: residuals show them hardly, if at all, where trials of a
+condition stand together, but the order itself says how large the bias could be. Derived here.
 """
 
 from __future__ import annotations
@@ -23,9 +27,57 @@ PERMUTATIONS = 200
 MOST_TRIALS = 3000
 # Standard deviations above the mean over permutations, and the least share that is of interest.
 CLEAR, LEAST = 5.0, 0.01
+# The share of noise that may drift unseen, and the bias of a salience that is then worth a note.
+DRIFTING, MOST_BIAS = 0.1, 0.01
 
 
-def notes_on_shared_noise(samples: Samples, groups: TupleGroups, seed: int) -> list[str]:
+def notes_on_shared_noise(
+    samples: Samples, groups: TupleGroups, noise: float, seed: int
+) -> list[str]:
+    """Return that trials share noise, or what it would do if they did; nothing if nothing much.
+
+    `noise` is that of a trial, in units of the similarity of identical conditions above others'.
+    """
+    return _shared(samples, groups, seed) or _hidden(groups.index[:MOST_TRIALS], noise)
+
+
+def _hidden(index: Int[np.ndarray, " n"], noise: float) -> list[str]:
+    """Return how far drifts of a share of the noise would shift saliences, if that is far."""
+    excess = excess_correlation(index)
+    bias = DRIFTING * abs(excess) * noise
+    if not bias > MOST_BIAS:
+        return []
+    where = "nearer to one another" if excess > 0 else "farther apart"
+    return [
+        f"trials of one condition stand {where} than those of others: if {100 * DRIFTING:.0f} % of "
+        f"the noise drifted, saliences would be off by up to {min(bias, 1.0):.2f}, and it could "
+        "stay unseen; declare runs or blocks as groups"
+    ]
+
+
+def excess_correlation(index: Int[np.ndarray, " n"]) -> float:
+    """Return by how much a drift correlates trials of one condition more than those of others.
+
+    Drifts forget exponentially, over 1, 2, 4, ... trials; the largest difference counts, from -1
+    to 1. 0 where no condition has two trials.
+    """
+    n = len(index)
+    same = np.zeros(n)
+    for condition in np.unique(index):
+        at = np.flatnonzero(index == condition)
+        rows, columns = np.triu_indices(len(at), 1)
+        same += np.bincount(at[columns] - at[rows], minlength=n)
+    others = np.arange(n, 0, -1.0) - same
+    others[0] = 0.0
+    if not (same.any() and others.any()):
+        return 0.0
+    spans = 2.0 ** np.arange(max(1, n.bit_length()))
+    correlation = np.exp(-np.arange(n) / spans[:, None])
+    excess = correlation @ (same / same.sum() - others / others.sum())
+    return float(excess[np.argmax(np.abs(excess))])
+
+
+def _shared(samples: Samples, groups: TupleGroups, seed: int) -> list[str]:
     """Return that trials share noise, how much, and the remedy; nothing if none measurably do."""
     kept, residuals = _residuals(samples.features[:MOST_TRIALS], groups.index[:MOST_TRIALS])
     if not len(kept):
