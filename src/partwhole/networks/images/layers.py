@@ -7,7 +7,6 @@ which the updated network gets its running statistics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, TypeVar
 
 import equinox as eqx
@@ -16,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from partwhole.networks.images.windows import Padding, convolve, maximum
+
 MOMENTUM, EPSILON = 0.1, 1e-5  # of batch normalisation, the defaults of frameworks
-Padding = Literal["SAME", "VALID"] | Sequence[tuple[int, int]]
 Network = TypeVar("Network", bound=eqx.Module)
 
 
@@ -67,10 +67,7 @@ class Conv(eqx.Module):
     def __call__(self, x: Float[Array, "n h w i"], at: Pass) -> Float[Array, "n k l o"]:
         """Return the convolved batch."""
         x, kernel = at.narrowed(x, self.kernel)
-        outputs = jax.lax.conv_general_dilated(
-            x, kernel, (self.stride, self.stride), self.padding,
-            dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        )  # fmt: skip
+        outputs = convolve(x, kernel, self.stride, self.padding)
         return outputs if self.bias is None else _plus(outputs, self.bias)
 
 
@@ -163,10 +160,7 @@ class MaxPool(eqx.Module):
 
     def __call__(self, x: Float[Array, "n h w c"], at: Pass) -> Float[Array, "n k l c"]:
         """Return the pooled batch."""
-        side = (self.padding, self.padding)
-        around = ((0, 0), side, side, (0, 0))
-        window, strides = (1, self.size, self.size, 1), (1, self.stride, self.stride, 1)
-        return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, strides, around)
+        return maximum(x, self.size, self.stride, self.padding)
 
 
 class MeanPool(eqx.Module):
