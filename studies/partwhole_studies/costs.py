@@ -3,7 +3,8 @@
 A step is one of Adam on a batch, and reading samples counts as steps: a network that is only
 evaluated does a third of a step's operations. Trainings that end at a loss count to their cap, so
 that costs are bounds from above. Steps of images and U-Nets were timed with
-`benchmarks/bench_device.py`, those of points as a difference of two trainings.
+`benchmarks/bench_device.py`, of convolutional networks on a core with `bench_image_training.py`,
+and those of points as a difference of two trainings.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ class Step(NamedTuple):
 
 # Batches of 128 images and of 64 samples, of the published sizes and the small ones.
 STEPS = {
-    "convnet": Step(52.0e9, 1.9, 1.25e-3),
-    "resnet": Step(24.0e9, 0.89, 2.57e-3),
+    "convnet": Step(52.0e9, 0.76, 1.25e-3),
+    "resnet": Step(24.0e9, 0.54, 2.57e-3),
     "vit": Step(29.6e9, 0.64, 1.56e-3),
-    "resnet-18": Step(16.4e9, 2.1, 4.19e-3),
+    "resnet-18": Step(16.4e9, 0.34, 4.19e-3),
     "vit-finetuning": Step(645e9, 9.3, 7.24e-3),
-    "convnet-small": Step(1.1e9, 0.037, 0.7e-3),
-    "resnet-small": Step(0.5e9, 0.017, nan),
+    "convnet-small": Step(1.1e9, 0.02, 0.7e-3),
+    "resnet-small": Step(0.5e9, 0.013, nan),
     "vit-small": Step(1.5e9, 0.07, nan),
     "paper": Step(412e9, 7.6, 9.24e-3),
     "small32": Step(16.5e9, 0.46, nan),
