@@ -439,18 +439,19 @@ def test_offsets_of_runs_bias_saliences_unless_they_are_groups():
     error = np.std(across, axis=0) / 20
     assert np.all(np.abs(np.mean(across, axis=0) - truth) < 4 * error), np.mean(across, axis=0)
     assert abs(np.mean(plain, axis=0) - truth).max() > 0.05
-    # Six runs: percentiles of few groups cover less than 95 %.
-    assert np.all(covered > 0.85 * 400), covered
+    # 95 % is 380, below 364 with probability .001. Six runs drawn with replacement covered 363.
+    assert np.all(covered >= 364), covered
 
 
 def test_intervals_over_neurons_cover_the_population():
-    # Binomial: 95 % of 150 is 142; below 131 with probability .001.
+    # Binomial: 95 % of 150 is 142; below 131 with probability .001. Of so few neurons the quantiles
+    # of those drawn with replacement cover 87 %.
     rng = np.random.default_rng(23)
     rows = np.repeat(list(product(range(4), range(4))), 4, axis=0)
     covered = {"trials": np.zeros(3), "neurons": np.zeros(3), "both": np.zeros(3)}
     truth = np.array([0.4, 0.4, 0.2])
     for seed in range(150):
-        parts = [np.sqrt(share) * rng.normal(size=(size, 100))
+        parts = [np.sqrt(share) * rng.normal(size=(size, 8))
                  for share, size in zip(truth, (4, 4, 16), strict=True)]  # fmt: skip
         clean = parts[0][rows[:, 0]] + parts[1][rows[:, 1]] + parts[2][4 * rows[:, 0] + rows[:, 1]]
         data = clean + rng.normal(size=clean.shape)
@@ -461,6 +462,21 @@ def test_intervals_over_neurons_cover_the_population():
     assert np.all(covered["neurons"] > 130), covered
     assert np.all(covered["both"] > 130), covered
     assert covered["trials"].min() < 125, covered
+
+
+def test_one_neuron_and_two_groups_have_no_interval():
+    rng = np.random.default_rng(28)
+    rows = np.repeat(list(product(range(3), range(3))), 4, axis=0)
+    data = rng.normal(size=(9, 1))[3 * rows[:, 0] + rows[:, 1]] + 0.1 * rng.normal(size=(36, 1))
+    single = salience(data, rows, resample="neurons", bootstrap=20)
+    pair = salience(data, rows, groups=np.tile([0, 0, 1, 1], 9), bootstrap=20)
+    for result, note in (
+        (single, "a single neuron says nothing of others: there are no intervals over neurons"),
+        (pair, "intervals rest on 2 groups: they are wide or missing"),
+    ):
+        assert note in result.notes
+        assert not any("resamplings" in text for text in result.notes)
+        assert np.isnan(list(result.saliences_interval.values())).all()
 
 
 def test_few_trials_say_that_there_is_no_interval():

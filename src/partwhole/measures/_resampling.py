@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
+from partwhole.measures._group_errors import group_errors
 from partwhole.measures._groups import TupleGroups
 from partwhole.measures._similarity import Products, Samples
-from partwhole.measures._trial_errors import trial_errors
+from partwhole.measures._trial_errors import student, trial_errors
 
 Resample = Literal["trials", "groups", "neurons", "both"]
 
@@ -49,16 +50,14 @@ def replicates_of(
     drawn = np.zeros((count, len(centred)))
     if resample in ("neurons", "both"):
         by_neuron = np.concatenate([block.kappa() for block in products], axis=1)
-        n_neurons = by_neuron.shape[1]
-        even = np.full(n_neurons, 1.0 / n_neurons)
-        drawn += (rng.multinomial(n_neurons, even, size=count) - 1.0) @ by_neuron.T
+        drawn += _neuron_errors(by_neuron, count, rng)
     if resample == "neurons":
         return centred + drawn
     for block, groups, of_block in zip(blocks, by_tuple, products, strict=True):
         if block.groups is None:
             errors = trial_errors(block, groups, count, rng, self_pairs=self_pairs)
         else:
-            errors = _group_errors(of_block, count, rng)
+            errors = group_errors(_summed(of_block), count, rng)
         # Features are less their measured mean: what all similarities have in common is not theirs.
         shares = np.append(2.0 * groups.n_pairs[:-1], len(groups.counts)) / len(groups.counts) ** 2
         met = shares > 0
@@ -66,16 +65,22 @@ def replicates_of(
     return centred + drawn
 
 
-def _group_errors(
-    products: Products, count: int, rng: np.random.Generator
+def _summed(products: Products) -> Products:
+    return products if products.half.ndim == 2 else products.summed()
+
+
+def _neuron_errors(
+    by_neuron: Float[np.ndarray, "sets p"], count: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "B sets"]:
-    """Return deviations of resampled groups, widened to their full variance."""
-    n_groups = int(products.groups.max()) + 1
-    widen = np.sqrt(n_groups / (n_groups - 1.0))
-    whole = products if products.half.ndim == 2 else products.summed()
-    estimate, errors = whole.kappa(), []
-    for _ in range(count):
-        drawn = np.bincount(rng.integers(0, n_groups, n_groups), minlength=n_groups)
-        weights = drawn[whole.groups].prod(axis=1).astype(float)
-        errors.append(widen * (whole.kappa(weights) - estimate))
-    return np.stack(errors)
+    """Return deviations of neurons that are drawn with replacement; NaN of a single neuron.
+
+    Neurons that were drawn vary less than their population, by (p - 1) / p, and so few tell their
+    variance badly, as in Student's distribution.
+    """
+    n_neurons = by_neuron.shape[1]
+    if n_neurons < 2:
+        return np.full((count, len(by_neuron)), np.nan)
+    even = np.full(n_neurons, 1.0 / n_neurons)
+    drawn = (rng.multinomial(n_neurons, even, size=count) - 1.0) @ by_neuron.T
+    widen = np.sqrt(n_neurons / (n_neurons - 1.0))
+    return widen * student(count, n_neurons - 1.0, rng) * drawn

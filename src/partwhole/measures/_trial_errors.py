@@ -33,22 +33,34 @@ def trial_errors(
 
     Tuples with one sample have none.
     """
-    first_order, of_two, of_one = error_covariance(samples, groups, self_pairs=self_pairs)
-    values, vectors = np.linalg.eigh(first_order)
-
-    def drawn(deviations: np.ndarray) -> np.ndarray:
-        return rng.normal(size=(count, len(deviations))) * deviations
-
-    errors = drawn(np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    errors += drawn(np.sqrt(of_two)) + drawn(np.ones(of_one.shape[1])) @ of_one.T
+    first_order, of_two, of_one, freedom = error_covariance(samples, groups, self_pairs=self_pairs)
+    errors = student(count, freedom, rng) * normal(first_order, count, rng)
+    errors += rng.normal(size=(count, len(of_two))) * np.sqrt(of_two)
+    errors += rng.normal(size=(count, of_one.shape[1])) @ of_one.T
     errors[:, :-1][:, groups.n_pairs[:-1] == 0] = np.nan
     return errors
 
 
+def normal(
+    covariance: Float[np.ndarray, "sets sets"], count: int, rng: np.random.Generator
+) -> Float[np.ndarray, "B sets"]:
+    """Draw normal deviations with an estimated covariance; negative eigenvalues count as 0."""
+    values, vectors = np.linalg.eigh(covariance)
+    deviations = np.sqrt(np.maximum(values, 0.0))
+    return (rng.normal(size=(count, len(values))) * deviations) @ vectors.T
+
+
+def student(count: int, freedom: float, rng: np.random.Generator) -> Float[np.ndarray, "B 1"]:
+    """Return factors that make normal deviations Student's, whose variance was estimated."""
+    return np.sqrt(freedom / rng.chisquare(freedom, count))[:, None]
+
+
 def error_covariance(
     samples: Samples, groups: TupleGroups, *, self_pairs: bool
-) -> tuple[Float[np.ndarray, "sets sets"], Float[np.ndarray, " sets"], Float[np.ndarray, "sets T"]]:
-    """Return the covariance of errors in three parts.
+) -> tuple[
+    Float[np.ndarray, "sets sets"], Float[np.ndarray, " sets"], Float[np.ndarray, "sets T"], float
+]:
+    """Return the covariance of errors in three parts, and the first one's degrees of freedom.
 
     Returns
     -------
@@ -58,6 +70,9 @@ def error_covariance(
         Variances of products of the noise of two means, which are independent.
     float array, shape (sets, T)
         Deviations by product of the noise of one mean with itself.
+    float
+        Degrees of freedom of the first, by Welch and Satterthwaite from the variance that each
+        tuple adds, mean over similarities; infinite without variance.
     """
     m = groups.counts.astype(float)
     means = groups.means(samples.features)
@@ -83,7 +98,18 @@ def error_covariance(
     first_order = parts @ parts.T - 2.0 * (np.diag(of_two) + of_one @ of_one.T)
     if not self_pairs:
         of_one = of_one * np.sqrt(np.where(m > 1, m / np.maximum(m - 1.0, 1.0), 0.0))
-    return first_order, np.maximum(of_two, 0.0), of_one
+    return first_order, np.maximum(of_two, 0.0), of_one, _freedom(parts, groups)
+
+
+def _freedom(parts: Float[np.ndarray, "sets n"], groups: TupleGroups) -> float:
+    by_tuple = np.stack(
+        [np.bincount(groups.index, row**2, minlength=len(groups.counts)) for row in parts]
+    )
+    variances = by_tuple.sum(axis=1, keepdims=True)
+    if not (variances > 0.0).any():
+        return np.inf
+    shares = (by_tuple / np.where(variances > 0.0, variances, 1.0))[variances[:, 0] > 0.0]
+    return 1.0 / float(np.mean(shares**2 @ (1.0 / np.maximum(groups.counts - 1.0, 1.0))))
 
 
 def _weights_of_squares(

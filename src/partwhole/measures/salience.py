@@ -25,7 +25,7 @@ from partwhole.measures._similarity import Products, noise_by_feature, of_groups
 from partwhole.measures._structure import structure_of
 from partwhole.recordings import Recording
 
-FEW_GROUPS = 4
+FEW_GROUPS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,11 +309,12 @@ def salience(
         population from which they are drawn, whose noise must be independent; or "both" trials (or
         groups) and neurons. None is "groups" if there are any, else "trials".
     bootstrap : int, keyword-only, default 0
-        Replicates. Similarities for other trials are drawn from a normal distribution; its
-        covariance is that of the parts that single trials have in them, less the noise that these
-        parts count twice. Groups and neurons are drawn with replacement, and deviations of G
-        groups widened by the root of G/(G-1). The tuples themselves are taken as given; a tuple
-        with one sample adds no spread, and where all have just one, intervals are NaN.
+        Replicates. Similarities for other trials or groups are drawn from a normal distribution;
+        its covariance is that of the parts that single trials or groups have in them, less the
+        noise that these parts count twice. Neurons are drawn with replacement. As variances are
+        estimates, from few trials, groups or neurons, deviations are Student's. The tuples
+        themselves are taken as given; a tuple with one sample adds no spread. Where all tuples have
+        just one, there are two groups or a single neuron, intervals are NaN.
     confidence : float, keyword-only, default 0.95
         Level of the intervals.
     seed : int, keyword-only, default 0
@@ -438,7 +439,8 @@ def salience(
             *notes_on_structure(structure, unknown),
         ),
     )
-    notes = (*result.notes, *_interval_notes(result, grouped, products))
+    n_neurons = sum(block.features.shape[1] for block in blocks)
+    notes = (*result.notes, *_interval_notes(result, grouped, products, n_neurons))
     if isinstance(features, Recording) and not (grouped or self_pairs):
         # Blocks of neurons share their trials in part, and what is wrong with them.
         above_others = float(centred[-1] - centred[0])
@@ -469,19 +471,27 @@ def _require_consistent(components: np.ndarray) -> None:
     )
 
 
-def _interval_notes(result: Salience, grouped: bool, products: list[Products]) -> list[str]:
+def _interval_notes(
+    result: Salience, grouped: bool, products: list[Products], n_neurons: int
+) -> list[str]:
     """Return where intervals can't be had, or rest on few groups."""
     if not len(result.replicates):
         return []
     notes = []
     n_groups = min(int(block.groups.max(initial=0)) + 1 for block in products)
-    if grouped and n_groups < FEW_GROUPS:
+    few_groups = grouped and result.resampled != "neurons" and n_groups < FEW_GROUPS
+    if few_groups:
         notes.append(f"intervals rest on {n_groups} groups: they are wide or missing")
+    lone = result.resampled in ("neurons", "both") and n_neurons < 2
+    if lone:
+        notes.append("a single neuron says nothing of others: there are no intervals over neurons")
     undefined = np.isnan(_shares(result.replicates)).any(axis=1).mean()
     missing = np.isnan(list(result.saliences_interval.values())).any()
-    if undefined and missing and not np.isnan(_shares(result.centred)).any():
+    explained = (few_groups and n_groups < 3) or lone or np.isnan(_shares(result.centred)).any()
+    if undefined and missing and not explained:
+        few = "neurons" if result.resampled == "neurons" else "groups" if few_groups else "trials"
         notes.append(
             f"in {100 * undefined:.0f} % of resamplings trials of one condition are no more alike "
-            "than those of others, so that saliences have no interval: there are too few trials"
+            f"than those of others, so that saliences have no interval: there are too few {few}"
         )
     return notes
