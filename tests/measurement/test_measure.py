@@ -15,7 +15,12 @@ import pytest
 import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.cli.measure import measure as measure_files
-from partwhole.measurement.verdicts import grading_in_words, structure_in_words, verdict_of
+from partwhole.measurement.verdicts import (
+    grading_in_words,
+    headline,
+    structure_in_words,
+    verdict_of,
+)
 from partwhole.measures import ccgp, parallelism, salience, shattering_dimensionality
 from partwhole.measures.graded_similarity import graded_similarity
 from partwhole.measures.readouts import held_out_readouts
@@ -54,7 +59,7 @@ def test_measures_are_those_of_their_functions():
     saliences = salience(trials, bootstrap=50)
     np.testing.assert_array_equal(PLAIN.saliences.replicates, saliences.replicates)
     assert PLAIN.saliences.resampled == "groups"
-    neurons = salience(trials, resample="neurons", bootstrap=50, seed=1)
+    neurons = salience(trials, resample="neurons", bootstrap=50)
     np.testing.assert_array_equal(PLAIN.population.replicates, neurons.replicates)
     readouts = held_out_readouts(trials, saliences=saliences)
     assert PLAIN.held_out is not None
@@ -124,6 +129,29 @@ def test_values_along_a_line_are_said_to_be():
     assert "number: values near one another are more alike, as on a line" in result.describe()
 
 
+@pytest.mark.parametrize(("frequency", "nearest"), [(1, 1), (3, 4), (5, 2)])
+def test_values_around_a_circle_are_near_those_that_are(frequency, nearest):
+    # Residues of 11 at this frequency: steps of `nearest` lead almost around the circle.
+    rng = np.random.default_rng(5)
+    rows = np.repeat(list(product(range(11), range(2))), 10, axis=0)
+    angle = 2.0 * np.pi * frequency * rows[:, 0] / 11
+    clean = np.stack([np.cos(angle), np.sin(angle), rows[:, 1]], axis=1) @ rng.normal(size=(3, 30))
+    responses = clean + 0.5 * rng.normal(size=clean.shape)
+    trials = pw.recordings.from_trials(responses, {"residue": rows[:, 0], "side": rows[:, 1]})
+    (grading,) = pw.measure(trials, bootstrap=20, held_out="none").gradings
+    assert (grading.kind, grading.nearest_steps) == ("circular", nearest)
+    alike = "near one another" if nearest == 1 else f"{nearest} steps apart"
+    assert f"values {alike} are more alike, as on a circle" in grading_in_words(grading)
+
+
+def test_an_order_that_many_others_equal_is_said_to_be_one():
+    grading = replace(PLAIN.gradings[0], kind="circular", circular=0.8, p_circular=0.333)
+    assert grading_in_words(grading) == (
+        "shape: some values are more alike than others, perhaps as on a circle (steps around it "
+        "explain 80 %, but 33 % of all orders of the values explain as much)"
+    )
+
+
 def test_frames_have_rows_for_conditions_and_for_sets():
     frame = PLAIN.to_frame()
     assert len(frame) == 9
@@ -131,9 +159,12 @@ def test_frames_have_rows_for_conditions_and_for_sets():
     assert set(frame["verdict on shape"]) <= {"right", "wrong", "too few trials"}
     assert list(frame) == [
         "shape", "colour", "trials",
-        "accuracy of shape, predicted", "accuracy of shape, measured", "accuracy of shape, chance",
-        "verdict on shape", "accuracy of colour, predicted", "accuracy of colour, measured",
-        "accuracy of colour, chance", "verdict on colour",
+        *(f"accuracy of shape, {kind}"
+          for kind in ("predicted", "low", "high", "measured", "chance")),
+        "verdict on shape",
+        *(f"accuracy of colour, {kind}"
+          for kind in ("predicted", "low", "high", "measured", "chance")),
+        "verdict on colour",
     ]  # fmt: skip
     readouts = PLAIN.held_out
     assert readouts is not None
@@ -151,10 +182,41 @@ def test_frames_have_rows_for_conditions_and_for_sets():
 
 def test_the_representation_is_the_headline_in_a_line():
     share = PLAIN.saliences.saliences[0,] + PLAIN.saliences.saliences[1,]
+    # Saliences add up to 1, so that the interval is that of the pair, from the other side.
+    ends = 1.0 - np.array(PLAIN.saliences.saliences_interval[0, 1])[::-1]
+    low, high = (f"{100 * min(end, 1.0):.0f} %" for end in ends)
     assert repr(PLAIN) == (
         "Measurement(72 trials of 30 neurons, 9 conditions: Parts by themselves make up "
-        f"{100 * min(share, 1.0):.0f} % of what separates conditions.)"
+        f"{100 * min(share, 1.0):.0f} % of what separates conditions ({low} to {high}).)"
     )
+
+
+def test_headlines_say_what_limits_them():
+    noise = pw.measure(trials_of(noise=300.0, repeats=2), bootstrap=40, held_out="none")
+    assert headline(noise).startswith("How compositional these responses are cannot be said from")
+    coarse = replace(PLAIN, saliences=replace(PLAIN.saliences, structure=0.3))
+    assert headline(coarse).endswith("That is a mean over values of which some look alike.")
+
+
+def test_what_was_chosen_is_kept():
+    result = pw.measure(trials_of(times=3), window=(0.0, 1.0), whiten="diagonal", bootstrap=30,
+                        seed=4)  # fmt: skip
+    document = json.loads(result.to_json())
+    assert document["settings"] == {
+        "held_out": "each", "ridge": None, "whiten": "diagonal", "window": [0.0, 1.0],
+        "bootstrap": 30, "seed": 4,
+    }  # fmt: skip
+    words = " ".join(read(result.to_html()).words)
+    assert "in units of each neuron's noise, averaged from 0 to 1; 30 resamplings, seed 4" in words
+    assert "with intervals over trials. Over their sum" in words
+
+
+def test_pairs_of_too_many_conditions_are_refused_at_once(monkeypatch):
+    rows = np.repeat(list(product(range(15), range(14))), 2, axis=0)
+    trials = pw.recordings.from_trials(np.random.default_rng(0).normal(size=(420, 3)), rows)
+    monkeypatch.setattr("partwhole.measurement.measurement.salience", None)
+    with pytest.raises(InputError, match="at most 20,000 pairs; got 21,945 pairs of 210 condi"):
+        pw.measure(trials, held_out="pairs")
 
 
 def test_json_is_what_was_measured():
@@ -283,7 +345,8 @@ def test_a_trial_of_each_condition_is_refused_with_the_likely_reason():
 
 
 def test_shares_above_one_are_said_to_be_all():
-    grading = replace(PLAIN.gradings[0], kind="ordered", ordered=1.37, circular=1.2)
+    grading = replace(PLAIN.gradings[0], kind="ordered", ordered=1.37, circular=1.2,
+                      p_ordered=0.01, p_circular=0.01)  # fmt: skip
     assert grading_in_words(grading).endswith("as on a line (steps along it explain 100 %)")
     grading = replace(grading, kind="circular")
     assert grading_in_words(grading).endswith("as on a circle (steps around it explain 100 %)")

@@ -15,7 +15,7 @@ from partwhole.measures.readouts import HeldOutReadouts
 from partwhole.page import Html, tag
 
 STYLES = ("first", "second", "third", "fourth")
-MOST_CELLS = 40
+MOST_BARS = 200
 
 
 def style(index: int) -> str:
@@ -151,9 +151,17 @@ def answers(readouts: HeldOutReadouts) -> Html:
     ticks = x.ticks()
     marks = _frame(x, y, ticks, ticks, bottom, size - 12)
     marks.append(tag("path", d=f"M{x(low)} {y(low)}L{x(high)} {y(high)}", class_="level"))
-    for predicted, measured, target in zip(
-        readouts.predicted.ravel(), readouts.measured.ravel(), readouts.targets.ravel(), strict=True
-    ):
+    arrays = (readouts.predicted, readouts.deviation, readouts.measured, readouts.targets)
+    points = list(zip(*(array.ravel() for array in arrays), strict=True))
+    for predicted, deviation, measured, target in points:
+        kind = style(0 if target > 0 else 1)
+        if len(points) <= MOST_BARS:
+            # Between the ends of the axis.
+            start, end = np.clip([predicted - 1.96 * deviation, predicted + 1.96 * deviation],
+                                 low, high)  # fmt: skip
+            path = f"M{x(float(start))} {y(float(measured))}H{x(float(end))}"
+            marks.append(tag("path", d=path, class_=f"bar {kind}"))
+    for predicted, _, measured, target in points:
         kind = f"{style(0 if target > 0 else 1)} dot"
         marks.append(tag("circle", cx=x(float(predicted)), cy=y(float(measured)), r=3.5,
                          class_=kind))  # fmt: skip

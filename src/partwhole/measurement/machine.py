@@ -23,6 +23,7 @@ def to_json(measurement: Measurement) -> str:
     document: dict[str, Any] = {
         "partwhole": __version__,
         "source": measurement.source,
+        "settings": measurement.settings,
         "trials": recording.n_trials,
         "neurons": recording.n_neurons,
         "components": [
@@ -52,6 +53,9 @@ def to_json(measurement: Measurement) -> str:
                 "circular": grading.circular,
                 "p_flat": grading.p_flat,
                 "p_trend": grading.p_trend,
+                "p_ordered": grading.p_ordered,
+                "p_circular": grading.p_circular,
+                "nearest_steps": grading.nearest_steps,
             }
             for grading in measurement.gradings
         ],
@@ -115,19 +119,35 @@ def _held_out(measurement: Measurement) -> dict[str, Any] | None:
     if readouts is None:
         return None
     recording = readouts.recording
-    rows = []
+    deviation, rows = readouts.deviation, []
     for row, condition in enumerate(readouts.condition.tolist()):
         values = zip(recording.values, recording.conditions[condition], strict=True)
         rows.append(
             {
                 "set": int(readouts.set_of_row[row]),
                 "condition": [_plain(listed[i]) for listed, i in values],
+                "trials": int(readouts.n_trials[row]),
                 "determined": bool(readouts.determined[row]),
+                "answers": [
+                    {
+                        "output": name,
+                        "target": readouts.targets[row, j],
+                        "predicted": readouts.predicted[row, j],
+                        "deviation": deviation[row, j],
+                        "measured": readouts.measured[row, j],
+                        "from_saliences": None
+                        if readouts.from_saliences is None
+                        else readouts.from_saliences[row, j],
+                    }
+                    for j, name in enumerate(readouts.outputs)
+                ],
                 "readouts": [
                     {
                         "component": name,
                         "predicted_accuracy": readouts.accuracy[row, j],
+                        "interval": readouts.accuracy_interval[row, j].tolist(),
                         "measured_accuracy": readouts.measured_accuracy[row, j],
+                        "certainty": readouts.certainty[row, j],
                         "verdict": verdict_of(readouts, row, j),
                     }
                     for j, name in enumerate(readouts.labels)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
 
 MOST_ROWS, MOST_VALUES = 200, 12
+OVER = {"groups": "groups of trials", "trials": "trials"}
 SIGNS = {
     "right": ("holds", "✓"), "wrong": ("fails", "✗"), "too few trials": ("open", "○"),
     "penalty too small": ("open", "○"), "not determined": ("outside", "?"),
@@ -103,7 +104,7 @@ def _saliences(measurement: Measurement) -> Html:
     narrow = np.array([of_neurons.saliences_interval[entry] for entry in members])
     broad = np.array([population.saliences_interval[entry] for entry in members])
     values = np.array([of_neurons.saliences[entry] for entry in members])
-    over = {"groups": "groups of trials", "trials": "trials"}[of_neurons.resampled]
+    over = OVER[of_neurons.resampled]
     rows = [
         [label, number(round(float(value), 3)), interval_in_words(*a), interval_in_words(*b)]
         for label, value, a, b in zip(labels, values, narrow.tolist(), broad.tolist(), strict=True)
@@ -224,8 +225,8 @@ def _over_time(measurement: Measurement) -> Html | None:
         picture,
         tag("figcaption", "Parts of half the mean squared distance between conditions that share "
             "nothing, at each time by itself, in squared units of responses, with intervals over "
-            "trials. Over their sum they are saliences; where conditions are not yet separated "
-            "they are 0."),
+            f"{OVER[measurement.saliences.resampled]}. Over their sum they are saliences; where "
+            "conditions are not yet separated they are 0."),
     )  # fmt: skip
 
 
@@ -254,8 +255,10 @@ def _held_out(measurement: Measurement) -> Html | None:
         for j in range(len(readouts.labels)):
             verdict = verdict_of(readouts, row, j)
             kind, sign = SIGNS[verdict]
+            low, high = (share(round(float(end), 2)) for end in readouts.accuracy_interval[row, j])
             cells += [
-                share(round(float(readouts.accuracy[row, j]), 3)),
+                join(share(round(float(readouts.accuracy[row, j]), 3)),
+                     tag("small", f"{low} to {high}")),
                 share(round(float(readouts.measured_accuracy[row, j]), 3)),
                 tag("span", tag("span", sign, aria_hidden="true"), f" {verdict}",
                     class_=f"verdict {kind}"),
@@ -283,9 +286,10 @@ def _held_out(measurement: Measurement) -> Html | None:
             "p",
             f"With {sets} held out, a ridge readout of each component's value is trained on all "
             "others. The prediction needs no readout: it "
-            "follows from condition means and the covariance of noise. The verdict is on the mean "
-            "answer to as many trials as there are: right or wrong with a probability of at least "
-            "97.5 %, or too few trials to say. The penalty is too small where it would be right "
+            "follows from condition means and the covariance of noise; small numbers are the ends "
+            "between which 95 % of shares lie, over training sets and as many trials. The verdict "
+            "is on the mean answer to as many trials as there are: right or wrong with a probability "
+            "of at least 97.5 %, or too few trials to say. The penalty is too small where it would be right "
             "with a larger one.",
         ),
         tag(
@@ -299,7 +303,8 @@ def _held_out(measurement: Measurement) -> Html | None:
             tag("figure",
                 charts.keys([("first", "outputs of the right value"), ("second", "of another")]),
                 charts.answers(readouts),
-                tag("figcaption", "Mean answers. Root mean squares: " + "; ".join(budget) + ".")),
+                tag("figcaption", "Mean answers; bars are 95 % of training sets and trials. Root "
+                    "mean squares: " + "; ".join(budget) + ".")),
             class_="charts",
         ),
         table(headings, rows[:MOST_ROWS], numbers=numbers,
@@ -315,6 +320,7 @@ def _design(measurement: Measurement) -> Html:
              + (f" and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else "")
              for name, values in zip(recording.names, recording.values, strict=True)]  # fmt: skip
     listed = [tag("li", part) for part in parts]
+    listed.append(tag("li", _settings(measurement)))
     for word, index in (("groups", recording.groups), ("sessions", recording.sessions)):
         if index is not None:
             counts = np.unique(index, return_counts=True)[1]
@@ -332,6 +338,20 @@ def _design(measurement: Measurement) -> Html:
         values = [[printable(str(v), 6) for v in recording.values[c]] for c in (a, b)]
         figures.append(tag("figure", charts.trial_grid(counts, names, values)))
     return join(tag("ul", listed), tag("div", figures, class_="charts") if figures else None)
+
+
+def _settings(measurement: Measurement) -> str:
+    """Return how it was measured, to measure it again."""
+    chosen = measurement.settings
+    whitened = {"none": "as they are", "diagonal": "in units of each neuron's noise",
+                "full": "whitened by the covariance of noise"}[chosen["whiten"]]  # fmt: skip
+    window = chosen["window"]
+    times = "" if window is None else f", averaged from {window[0]:g} to {window[1]:g}"
+    ridge = "" if measurement.held_out is None else f"; ridge {measurement.held_out.ridge:.3g}"
+    return (
+        f"responses {whitened}{times}; {chosen['bootstrap']} resamplings, seed "
+        f"{chosen['seed']}{ridge}"
+    )
 
 
 def _notes(measurement: Measurement) -> Html | None:

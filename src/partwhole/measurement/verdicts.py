@@ -9,17 +9,22 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.page.words import number
+from partwhole.features.subsets import over_subsets
 from partwhole.measurement.abstraction import Abstraction
 from partwhole.measures.graded_similarity import GradedSimilarity
 from partwhole.measures.readouts import HeldOutReadouts
 from partwhole.measures.readouts.predicted import SURE
 from partwhole.measures.recorded_dimensions import RecordedDimensions
+from partwhole.measures.salience import Salience
 
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
 
 SMALL_PENALTY = "penalty too small"
-OVERLAP = 0.9
+# Structure from which saliences describe a representation, and below which they are too coarse.
+OVERLAP, COARSE = 0.9, 0.5
+# Share of orders of values that explain as much, from which an order may be chance.
+BY_CHANCE = 0.05
 
 
 def trials_in_words(counts: np.ndarray) -> str:
@@ -46,20 +51,40 @@ def set_in_words(names: Sequence[str], members: Sequence[int]) -> str:
 
 
 def headline(measurement: Measurement) -> str:
-    """Return how compositional the recording is, in a sentence."""
-    saliences = measurement.saliences.saliences
-    if np.isnan(list(saliences.values())).any():
+    """Return how compositional the recording is, in a sentence or two."""
+    result = measurement.saliences
+    if np.isnan(list(result.saliences.values())).any():
         return "How compositional these responses are cannot be said from these trials."
-    parts = sum(value for members, value in saliences.items() if len(members) == 1)
-    intervals = measurement.saliences.saliences_interval
-    widest = max(high - low for low, high in intervals.values())
+    share, (low, high) = parts_of(result)
+    if np.isnan(low):
+        return (
+            "How compositional these responses are cannot be said from so few trials: parts by "
+            f"themselves would make up {_percent(min(share, 1.0))} of what separates conditions, "
+            "without an interval."
+        )
     # Without its noise a share can lie above 1 by chance.
+    share, low, high = (min(value, 1.0) for value in (share, low, high))
     sentence = (
-        f"Parts by themselves make up {_percent(min(parts, 1.0))} of what separates conditions."
+        f"Parts by themselves make up {_percent(share)} of what separates conditions "
+        f"({_percent(low)} to {_percent(high)})."
     )
-    if np.isnan(widest):
-        return f"{sentence} There are too few trials for intervals."
+    if result.structure < COARSE:
+        sentence += " That is a mean over values of which some look alike."
     return sentence
+
+
+def parts_of(result: Salience) -> tuple[float, tuple[float, float]]:
+    """Return the salience of all single components together, and its interval."""
+    centred = np.vstack([result.centred, result.replicates])
+    by_set = over_subsets("centred", centred, -1.0)[:, 1:]
+    single = by_set[:, [(1 << c) - 1 for c in range(result.n_components)]].sum(axis=1)
+    total = centred[:, -1] - centred[:, 0]
+    share = np.divide(single, total, out=np.full_like(single, np.nan), where=total > 0)
+    if np.isnan(list(result.saliences_interval.values())).any():
+        return float(share[0]), (np.nan, np.nan)
+    tail = 0.5 * (1.0 - result.confidence)
+    low, high = np.nanquantile(share[1:], [tail, 1.0 - tail])
+    return float(share[0]), (float(low), float(high))
 
 
 def structure_in_words(measurement: Measurement) -> str:
@@ -74,7 +99,7 @@ def structure_in_words(measurement: Measurement) -> str:
             f"Shared parts explain {explained} of how similar conditions are, so that "
             "saliences describe the representation."
         )
-    if structure >= 0.5:
+    if structure >= COARSE:
         return (
             f"Shared parts explain {explained} of how similar conditions are: saliences "
             "describe the representation in part."
@@ -88,17 +113,25 @@ def structure_in_words(measurement: Measurement) -> str:
 def grading_in_words(grading: GradedSimilarity) -> str:
     """Return how the values of a component differ, in a sentence without its full stop."""
     name = grading.component
-    # Without their noise shares can lie above 1 by chance.
-    ordered, circular = min(grading.ordered, 1.0), min(grading.circular, 1.0)
     if grading.kind == "flat":
         return f"{name}: no two values are measurably more alike than others"
-    if grading.kind == "ordered":
-        explained = f"steps along it explain {_percent(ordered)}"
-        return f"{name}: values near one another are more alike, as on a line ({explained})"
-    if grading.kind == "circular":
-        explained = f"steps around it explain {_percent(circular)}"
-        return f"{name}: values near one another are more alike, as on a circle ({explained})"
-    return f"{name}: some values are more alike than others, in no order of their steps"
+    if grading.kind == "irregular":
+        return f"{name}: some values are more alike than others, in no order of their steps"
+    line = grading.kind == "ordered"
+    share, chance = (
+        (grading.ordered, grading.p_ordered) if line else (grading.circular, grading.p_circular)
+    )
+    # Without their noise shares can lie above 1 by chance.
+    explained = f"steps {'along' if line else 'around'} it explain {_percent(min(share, 1.0))}"
+    shape = "on a line" if line else "on a circle"
+    if chance >= BY_CHANCE:
+        return (
+            f"{name}: some values are more alike than others, perhaps as {shape} ({explained}, but "
+            f"{_percent(chance)} of all orders of the values explain as much)"
+        )
+    nearest = grading.nearest_steps
+    alike = "values near one another are" if nearest == 1 else f"values {nearest} steps apart are"
+    return f"{name}: {alike} more alike, as {shape} ({explained})"
 
 
 def dimensions_in_words(dimensions: RecordedDimensions) -> str:

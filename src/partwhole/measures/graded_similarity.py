@@ -30,6 +30,9 @@ Kind = Literal["flat", "ordered", "circular", "irregular"]
 MOST_VALUES = 64
 LEVEL = 0.05
 PRECISE = 3.0
+# Notes that `kind` and its p value make.
+FLAT = "distances of different values do not differ beyond noise: they have no shares"
+AS_MUCH = "% of all orders of the values explain as much"
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +104,21 @@ class GradedSimilarity:
         rows = [np.diagonal(self.distances, k) for k in range(1, len(self.values))]
         present = [row[~np.isnan(row)] for row in rows]
         return np.array([row.mean() if len(row) else nan for row in present])
+
+    @property
+    def nearest_steps(self) -> int:
+        """Return at how many steps values are most alike: around if `kind` is "circular"."""
+        n = len(self.values)
+        first, second = np.triu_indices(n, 1)
+        steps = second - first
+        if self.kind == "circular":
+            steps = np.minimum(steps, n - steps)
+        distances = self.distances[first, second]
+        present = ~np.isnan(distances)
+        counts = np.bincount(steps[present], minlength=2)
+        total = np.bincount(steps[present], distances[present], minlength=2)
+        means = np.divide(total, counts, out=np.full(len(total), np.inf), where=counts > 0)
+        return int(np.argmin(means))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each pair of values: first, second, steps, around, distance."""
@@ -244,11 +262,9 @@ def graded_similarity(
                 "shares are imprecise, and their intervals too narrow; add trials"
             )
     else:
-        notes.append(
-            "distances of different values do not differ beyond noise: they have no shares"
-        )
+        notes.append(FLAT)
     if chances.get(kind, 0.0) >= LEVEL:
-        notes.append(f"{100 * chances[kind]:.0f} % of all orders of the values explain as much")
+        notes.append(f"{100 * chances[kind]:.0f} {AS_MUCH}")
     return GradedSimilarity(
         recording.names[place], values, distances, nested.variation, p_flat, p_trend,
         shares["ordered"], shares["circular"], chances["ordered"], chances["circular"],

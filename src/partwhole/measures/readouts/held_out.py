@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,19 +19,26 @@ from partwhole.measures._rows import averaging
 from partwhole.measures._side_by_side import one_thread_each
 from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.equivalent import answers_without
-from partwhole.measures.readouts.labels import credit
+from partwhole.measures.readouts.labels import credit, label_indices
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of
 from partwhole.measures.readouts.over_neurons import variance_over_neurons
-from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows
+from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows, training_trials
 from partwhole.measures.readouts.sets import Sets, sets_of
+from partwhole.measures.readouts.spread import (
+    accuracy_intervals,
+    notes_on_spread,
+    steadier_penalty,
+)
 from partwhole.measures.readouts.targets import Labelled, targets_of
 from partwhole.measures.salience import Salience
 from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FEW_SETS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +72,10 @@ class HeldOutReadouts:
         value: near 1 or 0 there are trials enough to say so, between them there are not.
     determined : bool array, shape (R,)
         Whether the other conditions determine any sum of parts at this one.
-    between : float array, shape (R, k)
-        Variance of the answer to the condition's mean, over training sets.
-    within : float array, shape (R, k)
-        Variance of the answer over trials.
+    between : float array, shape (R, k, k)
+        Covariance of the answer to the condition's mean, over training sets.
+    within : float array, shape (R, k, k)
+        Covariance of the answer over trials.
     ridge : float
     larger_ridge : float or None
         Where neurons are half to twice as many as training trials: a larger penalty with which open
@@ -76,6 +85,8 @@ class HeldOutReadouts:
         With this penalty; NaN for sets without open answers.
     over_neurons : float, default NaN
         Variance of predicted answers over populations of neurons, a mean; NaN if not asked for.
+    notes : tuple of str
+        Whether answers with numbers vary much between training sets, and which penalty would help.
     """
 
     recording: Recording
@@ -91,12 +102,13 @@ class HeldOutReadouts:
     chance: Float[np.ndarray, " labels"]
     certainty: Float[np.ndarray, "R labels"]
     determined: Bool[np.ndarray, " R"]
-    between: Float[np.ndarray, "R k"]
-    within: Float[np.ndarray, "R k"]
+    between: Float[np.ndarray, "R k k"]
+    within: Float[np.ndarray, "R k k"]
     ridge: float
     larger_ridge: float | None = None
     larger_certainty: Float[np.ndarray, "R labels"] | None = None
     over_neurons: float = np.nan
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the sizes, and how far predictions and readouts differ."""
@@ -126,7 +138,29 @@ class HeldOutReadouts:
 
         Over training sets and trials.
         """
-        return np.sqrt(self.between + self.within / self.n_trials[:, None])
+        between, within = (_variances(part) for part in (self.between, self.within))
+        return np.sqrt(between + within / self.n_trials[:, None])
+
+    @cached_property
+    def accuracy_interval(self) -> Float[np.ndarray, "R labels 2"]:
+        """Return ends between which 95 % of shares of right trials lie.
+
+        Over training sets and as many trials as were recorded; of labels.
+        """
+        ends, start = [], 0
+        for name in self.labels:
+            values = self.recording.conditions[:, self.recording.names.index(name)]
+            n_values = len(np.unique(values))
+            part = slice(start, start + (n_values if n_values > 2 else 1))
+            start = part.stop
+            ends.append(
+                accuracy_intervals(
+                    self.predicted[:, part], self.between[:, part, part],
+                    self.within[:, part, part], self.n_trials,
+                    label_indices(self.targets[:, part]),
+                )
+            )  # fmt: skip
+        return np.stack(ends, axis=1) if ends else np.empty((len(self.condition), 0, 2))
 
     @property
     def error(self) -> float:
@@ -144,8 +178,8 @@ class HeldOutReadouts:
         of the noise which is independent between them.
         """
         parts = {
-            "training trials": np.mean(self.between),
-            "test trials": np.mean(self.within / self.n_trials[:, None]),
+            "training trials": np.mean(_variances(self.between)),
+            "test trials": np.mean(_variances(self.within) / self.n_trials[:, None]),
             "difference": self.error**2,
         }
         if self.from_saliences is not None:
@@ -161,8 +195,9 @@ class HeldOutReadouts:
         -------
         pandas.DataFrame
             Number of the set, values of the components, trials, whether it is determined; for each
-            component the predicted and measured accuracy and chance; for each output the target,
-            predicted answer, its deviation and the measured answer.
+            component the predicted accuracy with the ends of its interval (`accuracy_interval`),
+            the measured one and chance; for each output the target, predicted answer, its deviation
+            and the measured answer, and where saliences were passed the answer from them.
         """
         import pandas as pd
 
@@ -176,6 +211,8 @@ class HeldOutReadouts:
         for j, name in enumerate(self.labels):
             columns |= {
                 f"accuracy of {name}, predicted": self.accuracy[:, j],
+                f"accuracy of {name}, low": self.accuracy_interval[:, j, 0],
+                f"accuracy of {name}, high": self.accuracy_interval[:, j, 1],
                 f"accuracy of {name}, measured": self.measured_accuracy[:, j],
                 f"accuracy of {name}, chance": np.full(len(rows), self.chance[j]),
             }
@@ -186,6 +223,8 @@ class HeldOutReadouts:
                 f"{name}, deviation": self.deviation[:, j],
                 f"{name}, measured": self.measured[:, j],
             }
+            if self.from_saliences is not None:
+                columns[f"{name}, from saliences"] = self.from_saliences[:, j]
         return pd.DataFrame(columns)
 
 
@@ -318,6 +357,21 @@ def _held_out(
     larger = larger_penalty(
         of_conditions, sets, trials, by_condition, labelled, least, unit, certainty, threads
     )
+    notes: tuple[str, ...] = ()
+    if not labelled:
+
+        def error_with(ridge: float) -> float:
+            few = _few(sets)
+            means = answers_without(
+                of_conditions, few, trials, by_condition, ridge, _squares_of(by_condition),
+                threads=threads,
+            )  # fmt: skip
+            return float(np.sqrt(np.concatenate(list(means)).mean()))
+
+        notes = notes_on_spread(
+            _variances(between), by_condition, whole.n_neurons, training_trials(sets, trials),
+            lambda: steadier_penalty(least, unit, error_with),
+        )  # fmt: skip
     spread = np.nan
     if over_neurons:
         spread = variance_over_neurons(of_conditions, sets, by_condition, least, seed, threads)
@@ -340,7 +394,29 @@ def _held_out(
         penalty,
         *(larger or (None, None)),
         over_neurons=spread,
+        notes=notes,
     )
+
+
+def _variances(covariances: Float[np.ndarray, "R k k"]) -> Float[np.ndarray, "R k"]:
+    return np.einsum("rjj->rj", covariances)
+
+
+def _few(sets: Bool[np.ndarray, "F T"]) -> Bool[np.ndarray, "few T"]:
+    """Return a few of many sets, at equal distances."""
+    return sets[np.unique(np.linspace(0, len(sets) - 1, FEW_SETS).astype(int))]
+
+
+def _squares_of(
+    targets: Float[np.ndarray, "T k"],
+) -> Callable[[np.ndarray, list[Answers]], np.ndarray]:
+    """Return what gives the expected squared errors of answers to held-out conditions."""
+
+    def squares(members: Bool[np.ndarray, " T"], answers: list[Answers]) -> np.ndarray:
+        mean, between = answers[0].mean[members], answers[0].between[members]
+        return (mean - targets[members]) ** 2 + _variances(between)
+
+    return squares
 
 
 def _measured(

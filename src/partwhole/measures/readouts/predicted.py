@@ -24,7 +24,7 @@ def predicted_rows(
     trials: Int[np.ndarray, " h"],
     labelled: Labelled,
 ) -> tuple[np.ndarray, ...]:
-    """Return mean, both variances, accuracy and certainty of answers to held-out conditions."""
+    """Return mean, both covariances, accuracy and certainty of answers to held-out conditions."""
     mean, between = answer.mean[members], answer.between[members]
     of_trial = between + answer.within
     of_mean = between + answer.within / trials[:, None, None]
@@ -33,9 +33,7 @@ def predicted_rows(
         for shares, spread in ((accuracy, of_trial), (certainty, of_mean)):
             part = spread[:, columns, columns]
             shares[:, j] = right_shares(mean[:, columns], part, values[members])
-    variances = np.einsum("ajj->aj", between)
-    within = np.broadcast_to(np.diag(answer.within), variances.shape)
-    return mean, variances, within, accuracy, certainty
+    return mean, between, np.broadcast_to(answer.within, between.shape), accuracy, certainty
 
 
 def larger_penalty(
@@ -56,7 +54,7 @@ def larger_penalty(
     training trials: then the penalty matters less. Certainties are those of sets with open answers,
     and NaN elsewhere.
     """
-    n_train = trials.sum() - float(np.mean(sets @ trials))
+    n_train = training_trials(sets, trials)
     is_open = (certainty > 1.0 - SURE) & (certainty < SURE)
     if not is_open.any() or not NEAR[0] <= measured.residuals.shape[1] / n_train <= NEAR[1]:
         return None
@@ -78,3 +76,8 @@ def larger_penalty(
         if larger[is_open].mean() > most:
             most, best = larger[is_open].mean(), (penalty, larger)
     return best
+
+
+def training_trials(sets: Bool[np.ndarray, "F T"], trials: Int[np.ndarray, " T"]) -> float:
+    """Return how many trials a readout is trained on, a mean over sets."""
+    return float(trials.sum() - np.mean(sets @ trials))

@@ -8,12 +8,14 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import NonNegative, Seed
+from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.equivalent import answers_of
 from partwhole.measures.readouts.labels import are_labels
 from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of
 from partwhole.measures.readouts.result import Readout
+from partwhole.measures.readouts.spread import notes_on_spread, steadier_penalty
 from partwhole.measures.readouts.svm import SVM
 from partwhole.measures.readouts.trained import Linear, by_condition, ridge_readout
 from partwhole.measures.readouts.trials import trials_of_arrays, trials_of_recording
@@ -154,6 +156,7 @@ def predict_readout(
     measured = Trials.of(x, index, of.conditions)
     described = measured.training(counts)
     trained: Linear | None
+    notes: tuple[str, ...] = ()
     if classifier is not None:
         answers = classifier.answers(described, counts, of.targets)
         trained = classifier.train(x[train], y[train])
@@ -162,6 +165,17 @@ def predict_readout(
         least = max(penalty, LEAST_RIDGE * measured.mean_variance)
         answers, _ = answers_of(described, counts, of.targets, least)
         trained = ridge_readout(x[train], y[train], penalty)
+        held_out = counts == 0
+
+        def error_with(ridge: float) -> float:
+            mean, spread = _held_out(answers_of(described, counts, of.targets, ridge)[0], held_out)
+            return float(np.sqrt(np.mean((mean - of.targets[held_out]) ** 2 + spread)))
+
+        if not are_labels(y):
+            notes = notes_on_spread(
+                _held_out(answers, held_out)[1], of.targets, x.shape[1], float(train.sum()),
+                lambda: steadier_penalty(least, penalty_of(None, x), error_with),
+            )  # fmt: skip
     of_others = np.full((n_conditions, y.shape[1]), np.nan), np.full(n_conditions, np.nan)
     if trained is not None:
         others = ~train
@@ -178,4 +192,12 @@ def predict_readout(
         of.names,
         of.values,
         of.outputs,
+        notes,
     )
+
+
+def _held_out(
+    answers: Answers, held_out: Bool[np.ndarray, " A"]
+) -> tuple[Float[np.ndarray, "h k"], Float[np.ndarray, "h k"]]:
+    """Return mean and variance over training sets of answers to held-out conditions."""
+    return answers.mean[held_out], np.einsum("ajj->aj", answers.between[held_out])

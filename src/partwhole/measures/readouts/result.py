@@ -44,6 +44,8 @@ class Readout:
         Share of these trials with the right label; NaN for other targets than labels, too.
     names, values, outputs : tuples
         Of a recording: names of its components, their values, and what the outputs are.
+    notes : tuple of str
+        Whether answers with numbers vary much between training sets, and which penalty would help.
     """
 
     conditions: Int[np.ndarray, "A C"]
@@ -58,6 +60,7 @@ class Readout:
     names: tuple[str, ...] = ()
     values: tuple[tuple[Hashable, ...], ...] = ()
     outputs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the sizes, and how far prediction and readout differ on held-out conditions."""
