@@ -287,9 +287,9 @@ def _held_out(measurement: Measurement) -> Html | None:
             f"With {sets} held out, a ridge readout of each component's value is trained on all "
             "others. The prediction needs no readout: it follows from condition means and the "
             "covariance of noise; small numbers are the ends between which 95 % of shares lie, over"
-            " training sets and as many trials. The verdict is on the mean answer to as many trials "
-            "as there are: right or wrong with a probability of at least 97.5 %, or too few trials "
-            "to say. The penalty is too small where it would be right with a larger one.",
+            " training sets and as many trials. The verdict is on the mean answer to as many "
+            "trials as there are: right or wrong with a probability of at least 97.5 %, or too few "
+            "trials to say. The penalty is too small where it would be right with a larger one.",
         ),
         tag(
             "div",

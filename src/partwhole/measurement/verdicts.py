@@ -9,8 +9,8 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.page.words import number
-from partwhole.features.subsets import over_subsets
 from partwhole.measurement.abstraction import Abstraction
+from partwhole.measures._shares import quantiles, shares_of
 from partwhole.measures.graded_similarity import GradedSimilarity
 from partwhole.measures.readouts import HeldOutReadouts
 from partwhole.measures.readouts.predicted import SURE
@@ -75,16 +75,13 @@ def headline(measurement: Measurement) -> str:
 
 def parts_of(result: Salience) -> tuple[float, tuple[float, float]]:
     """Return the salience of all single components together, and its interval."""
-    centred = np.vstack([result.centred, result.replicates])
-    by_set = over_subsets("centred", centred, -1.0)[:, 1:]
-    single = by_set[:, [(1 << c) - 1 for c in range(result.n_components)]].sum(axis=1)
-    total = centred[:, -1] - centred[:, 0]
-    share = np.divide(single, total, out=np.full_like(single, np.nan), where=total > 0)
+    single = [(1 << c) - 1 for c in range(result.n_components)]
+    share = float(shares_of(result.centred)[single].sum())
     if np.isnan(list(result.saliences_interval.values())).any():
-        return float(share[0]), (np.nan, np.nan)
-    tail = 0.5 * (1.0 - result.confidence)
-    low, high = np.nanquantile(share[1:], [tail, 1.0 - tail])
-    return float(share[0]), (float(low), float(high))
+        return share, (np.nan, np.nan)
+    drawn = shares_of(result.replicates)[:, single].sum(axis=1)
+    low, high = quantiles(drawn[:, None], result.confidence)[0]
+    return share, (float(low), float(high))
 
 
 def structure_in_words(measurement: Measurement) -> str:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from partwhole.features.subsets import set_of
 from partwhole.measures._resampling import Resample
+from partwhole.measures._shares import bias_of, quantiles, shares_of
+
+FEW_GROUPS = 6
+# Of a salience, from which it is said.
+MOST_BIAS = 0.01
 
 
 def notes_on_conditions(
@@ -68,3 +74,43 @@ def notes_on_structure(structure: float, unknown: str) -> list[str]:
         f"structure is {structure:.2f}: similarity depends on more than which components two "
         "conditions share; predictions from `kernel` can be far off"
     ]
+
+
+def notes_on_intervals(
+    centred: Float[np.ndarray, " sets"],
+    replicates: Float[np.ndarray, "B sets"],
+    resample: Resample,
+    n_groups: int,
+    n_neurons: int,
+    confidence: float,
+) -> list[str]:
+    """Return where intervals can't be had or rest on few, and where values are off on average.
+
+    `n_groups` is 0 without groups.
+    """
+    if not len(replicates):
+        return []
+    notes = []
+    few_groups = n_groups and resample != "neurons" and n_groups < FEW_GROUPS
+    if few_groups:
+        notes.append(f"intervals rest on {n_groups} groups: they are wide or missing")
+    lone = resample in ("neurons", "both") and n_neurons < 2
+    if lone:
+        notes.append("a single neuron says nothing of others: there are no intervals over neurons")
+    values, drawn = shares_of(centred), shares_of(replicates)
+    explained = (few_groups and n_groups < 3) or lone or np.isnan(values).any()
+    if explained:
+        return notes
+    few = "neurons" if resample == "neurons" else "groups" if few_groups else "trials"
+    undefined = np.isnan(drawn).any(axis=1).mean()
+    if undefined and np.isnan(quantiles(drawn, confidence)).any():
+        notes.append(
+            f"in {100 * undefined:.0f} % of resamplings trials of one condition are no more alike "
+            f"than those of others, so that saliences have no interval: there are too few {few}"
+        )
+    elif (bias := np.abs(bias_of(centred, replicates)).max()) > MOST_BIAS:
+        notes.append(
+            f"as ratios of noisy numbers saliences are off by up to {bias:.2g} on average: there "
+            f"are few {few}"
+        )
+    return notes

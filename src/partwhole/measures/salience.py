@@ -15,17 +15,20 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Index, ProperFraction, Seed
 from partwhole.features import OverlapKernel
-from partwhole.features.subsets import MAX_COMPONENTS, moebius, over_subsets, set_of, set_sizes
+from partwhole.features.subsets import MAX_COMPONENTS, moebius, set_of, set_sizes
 from partwhole.measures._groups import TupleGroups
 from partwhole.measures._resampling import Resample, chosen_resampling, replicates_of
-from partwhole.measures._salience_notes import notes_on_conditions, notes_on_structure
+from partwhole.measures._salience_notes import (
+    notes_on_conditions,
+    notes_on_intervals,
+    notes_on_structure,
+)
 from partwhole.measures._samples import Whiten, blocks_of, prepared
 from partwhole.measures._shared_noise import notes_on_shared_noise
-from partwhole.measures._similarity import Products, noise_by_feature, of_groups, of_trials
+from partwhole.measures._shares import quantiles, shares_of
+from partwhole.measures._similarity import noise_by_feature, of_groups, of_trials
 from partwhole.measures._structure import structure_of
 from partwhole.recordings import Recording
-
-FEW_GROUPS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +114,7 @@ class Salience:
     @property
     def saliences(self) -> dict[tuple[int, ...], float]:
         """Return the salience of every non-empty set of components."""
-        return dict(zip(self._sets, _shares(self.centred).tolist(), strict=True))
+        return dict(zip(self._sets, shares_of(self.centred).tolist(), strict=True))
 
     @property
     def kernel(self) -> OverlapKernel:
@@ -184,7 +187,7 @@ class Salience:
     @property
     def saliences_interval(self) -> dict[tuple[int, ...], tuple[float, float]]:
         """Return the bootstrap interval of each of `saliences`, NaN without bootstrap."""
-        intervals = self._interval(_shares(self.replicates))
+        intervals = self._interval(shares_of(self.replicates))
         return {
             components: (float(low), float(high))
             for components, (low, high) in zip(self._sets, intervals, strict=True)
@@ -210,14 +213,14 @@ class Salience:
         return out
 
     def _by_order(self, kappa: np.ndarray) -> np.ndarray:
-        by_set = _shares(self._by_count(kappa)[..., set_sizes(self.n_components)])
+        by_set = shares_of(self._by_count(kappa)[..., set_sizes(self.n_components)])
         # Any set of an order stands for it; the first k components do.
         return by_set[..., (1 << np.arange(1, self.n_components + 1)) - 2]
 
     def _interval(self, replicates: np.ndarray) -> np.ndarray:
         if not len(replicates):
             return np.full((replicates.shape[-1], 2), np.nan)
-        return _quantiles(replicates, self.confidence)
+        return quantiles(replicates, self.confidence)
 
     def _whole(self, similarity: np.ndarray, overlap: str) -> np.ndarray:
         missing = np.flatnonzero(np.isnan(similarity)).tolist()
@@ -229,29 +232,6 @@ class Salience:
             "add tuples, or use count_kernel" if "set" in overlap else "add tuples",
         )
         return similarity
-
-
-def _shares(kappa: np.ndarray) -> np.ndarray:
-    """Return saliences by set, NaN where identical inputs are no more similar than others."""
-    sigma = over_subsets("kappa", kappa, -1.0)[..., 1:]
-    total = kappa[..., -1:] - kappa[..., :1]
-    return np.divide(sigma, total, out=np.full_like(sigma, np.nan), where=total > 0)
-
-
-def _quantiles(replicates: Float[np.ndarray, "B s"], confidence: float) -> np.ndarray:
-    """Return intervals; replicates without a value count beyond both ends.
-
-    An end that falls among them is NaN: the interval is not bounded.
-    """
-    tail = 0.5 * (1.0 - confidence)
-    ends = []
-    for beyond, share in ((-np.inf, tail), (np.inf, 1.0 - tail)):
-        filled = np.where(np.isnan(replicates), beyond, replicates)
-        with np.errstate(invalid="ignore"):
-            end = np.quantile(filled, share, axis=0)
-        ends.append(np.where(np.isfinite(end), end, np.nan))
-    unbounded = np.isnan(ends).any(axis=0)
-    return np.where(unbounded, np.nan, ends).T
 
 
 @door
@@ -439,8 +419,12 @@ def salience(
             *notes_on_structure(structure, unknown),
         ),
     )
+    n_groups = min(int(block.groups.max(initial=0)) + 1 for block in products)
     n_neurons = sum(block.features.shape[1] for block in blocks)
-    notes = (*result.notes, *_interval_notes(result, grouped, products, n_neurons))
+    of_intervals = notes_on_intervals(
+        centred, replicates, chosen, grouped * n_groups, n_neurons, result.confidence
+    )
+    notes = (*result.notes, *of_intervals)
     if isinstance(features, Recording) and not (grouped or self_pairs):
         # Blocks of neurons share their trials in part, and what is wrong with them.
         above_others = float(centred[-1] - centred[0])
@@ -469,29 +453,3 @@ def _require_consistent(components: np.ndarray) -> None:
     require(
         components.min() >= 0, "components are value indices from 0", components.min(), "renumber"
     )
-
-
-def _interval_notes(
-    result: Salience, grouped: bool, products: list[Products], n_neurons: int
-) -> list[str]:
-    """Return where intervals can't be had, or rest on few groups."""
-    if not len(result.replicates):
-        return []
-    notes = []
-    n_groups = min(int(block.groups.max(initial=0)) + 1 for block in products)
-    few_groups = grouped and result.resampled != "neurons" and n_groups < FEW_GROUPS
-    if few_groups:
-        notes.append(f"intervals rest on {n_groups} groups: they are wide or missing")
-    lone = result.resampled in ("neurons", "both") and n_neurons < 2
-    if lone:
-        notes.append("a single neuron says nothing of others: there are no intervals over neurons")
-    undefined = np.isnan(_shares(result.replicates)).any(axis=1).mean()
-    missing = np.isnan(list(result.saliences_interval.values())).any()
-    explained = (few_groups and n_groups < 3) or lone or np.isnan(_shares(result.centred)).any()
-    if undefined and missing and not explained:
-        few = "neurons" if result.resampled == "neurons" else "groups" if few_groups else "trials"
-        notes.append(
-            f"in {100 * undefined:.0f} % of resamplings trials of one condition are no more alike "
-            f"than those of others, so that saliences have no interval: there are too few {few}"
-        )
-    return notes
