@@ -112,10 +112,22 @@ def test_decoders_that_would_take_long_are_left_out(monkeypatch):
     monkeypatch.setattr("partwhole.measurement.abstraction.LARGEST", 1e4)
     result = pw.measure(trials_of(), bootstrap=20)
     assert result.abstraction is not None
-    assert result.abstraction.generalization is None
-    assert any("as they would take long" in note for note in result.notes)
+    assert result.abstraction.generalization is result.abstraction.shattering is None
+    assert [note.split()[-3] for note in result.notes if "as they would take long" in note] == [
+        "measures.ccgp", "measures.shattering_dimensionality",
+    ]  # fmt: skip
     assert json.loads(result.to_json())["abstraction"]["ccgp"] is None
     assert "share of right trials of unseen conditions" not in result.to_html()
+
+
+def test_of_large_recordings_fewer_ways_of_holding_out_are_drawn(monkeypatch):
+    # Of 3 x 3 conditions every two values have 9 ways; 6 pairs of 6 conditions and 48 trials.
+    monkeypatch.setattr("partwhole.measurement.abstraction.LARGEST", 5.5 * 6 * (48 + 99 * 6) * 900)
+    result = pw.measure(trials_of(), bootstrap=20)
+    assert result.abstraction is not None
+    assert result.abstraction.generalization is not None
+    assert result.abstraction.generalization.n_splits.tolist() == [5] * 6
+    assert "5 ways of holding out conditions are drawn for two values" in result.notes
 
 
 def test_values_along_a_line_are_said_to_be():

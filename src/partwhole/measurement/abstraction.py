@@ -21,9 +21,12 @@ from partwhole.measures.abstraction import (
 )
 from partwhole.recordings import Recording
 
-# Multiplications of a few seconds for decoders.
-LARGEST = 2e10
+# Multiplications of some six seconds, for decoders of two values and of halves.
+LARGEST = 3e10
+# Of a large recording fewer ways of holding out are drawn, and fewer dichotomies, down to these.
 REPETITIONS, SPLITS, DICHOTOMIES = 99, 32, 100
+FOLDS = 5
+LEAST_SPLITS, LEAST_DICHOTOMIES = 4, 25
 T = TypeVar("T", Parallelism, CrossConditionGeneralization, Shattering)
 
 
@@ -72,41 +75,62 @@ def abstraction_of(
     with bar("abstraction", 3, shown=progress) as advance:
         parallel = measured("parallelism", lambda: parallelism(recording, seed=seed))
         advance(1)
-        if _work(recording) > LARGEST:
-            reasons.append(
-                "decoders of unseen conditions are left out, as they would take long: "
-                "measures.ccgp and measures.shattering_dimensionality have them"
-            )
+        splits = int(min(LARGEST / _work_of_split(recording), SPLITS))
+        dichotomies = int(min(LARGEST / _work_of_dichotomy(recording), DICHOTOMIES))
+        if splits < LEAST_SPLITS:
+            reasons.append(_left_out("decoders of two values in unseen conditions", "ccgp"))
         else:
+            if splits < SPLITS:
+                reasons.append(f"{splits} ways of holding out conditions are drawn for two values")
             general = measured(
                 "generalization across conditions",
                 lambda: ccgp(
                     recording,
                     dichotomies="components",
                     repetitions=REPETITIONS,
-                    max_splits=SPLITS,
+                    max_splits=splits,
                     seed=seed,
                 ),
             )
-            advance(1)
+        advance(1)
+        if dichotomies < LEAST_DICHOTOMIES:
+            what = "decoders of conditions divided in halves"
+            reasons.append(_left_out(what, "shattering_dimensionality"))
+        else:
             shattered = measured(
                 "shattering dimensionality",
                 lambda: shattering_dimensionality(
-                    recording, repetitions=REPETITIONS, max_dichotomies=DICHOTOMIES, seed=seed
+                    recording, repetitions=REPETITIONS, max_dichotomies=dichotomies, seed=seed
                 ),
             )
-            advance(1)
+        advance(1)
     if parallel is None and general is None and shattered is None:
         return None, reasons
     return Abstraction(parallel, general, shattered), reasons
 
 
-def _work(recording: Recording) -> float:
-    """Return about how many multiplications decoders of unseen conditions take."""
-    n, p = recording.responses.shape[:2]
-    fits = 0
+def _left_out(what: str, measure: str) -> str:
+    return f"{what} are left out, as they would take long: measures.{measure} has them"
+
+
+def _work_of_split(recording: Recording) -> float:
+    """Return about how many multiplications a way of holding out takes, of all pairs of values."""
+    n, p = recording.responses.shape
+    work = 0.0
     for column in recording.conditions.T:
         counts = np.unique(column, return_counts=True)[1]
-        larger = np.outer(counts, counts)[np.triu_indices(len(counts), 1)]
-        fits += int(np.minimum(larger, SPLITS).sum())
-    return float(fits) * n * min(n, p) ** 2
+        of_pair = np.add.outer(counts, counts)[np.triu_indices(len(counts), 1)]
+        trials = n * of_pair / len(column)
+        work += float(np.sum(trials + REPETITIONS * of_pair)) * min(n, p) ** 2
+    return max(work, 1.0)
+
+
+def _work_of_dichotomy(recording: Recording) -> float:
+    """Return about how many multiplications a division of all conditions in halves takes."""
+    n, p = recording.responses.shape
+    n_conditions = recording.n_conditions
+    shared = (n + REPETITIONS * n_conditions) * min(n, p) ** 2 / DICHOTOMIES
+    # Halves of as many conditions have the same weights, and one system of equations.
+    alone = n_conditions % 2 or np.ptp(np.bincount(recording.condition_of_trial)) > 0
+    systems = 1.0 if alone else 1.0 / DICHOTOMIES
+    return FOLDS * (shared + systems * REPETITIONS * n_conditions**3)
