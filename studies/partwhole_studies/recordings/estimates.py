@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from partwhole.measures import held_out_readouts, predict_readout, salience
 from partwhole.measures.salience import Resample, Salience
@@ -48,14 +48,15 @@ def coverage(result: Salience, truth: Float[np.ndarray, " 3"]) -> float:
 
 def salience_errors(
     rng: np.random.Generator, neurons: int, repeats: int, noise: float, bootstrap: int
-) -> tuple[Float[np.ndarray, " 5"], Float[np.ndarray, " 4"], bool]:
-    """Return errors of the conjunction's salience, and coverage, by what is resampled.
+) -> tuple[Float[np.ndarray, " 5"], Float[np.ndarray, " 4"], Bool[np.ndarray, " 4"], bool]:
+    """Return errors of the conjunction's salience, coverage and warnings, by what is resampled.
 
     Of parts the bias is half of the conjunction's, with the opposite sign. Results are in the order
     of KINDS: resampled trials, trials with correlated noise, runs, neurons; errors also of runs
-    that are not declared, and whether a note says that trials share noise.
+    that are not declared. Warnings are that saliences are off on average, and at the end that
+    trials share noise.
     """
-    errors, covered = [], []
+    errors, covered, off = [], [], []
     plain, correlated = (
         World.of(rng, neurons, noise, correlated=related) for related in (False, True)
     )
@@ -77,10 +78,11 @@ def salience_errors(
         result = salience(measured, resample=resample, bootstrap=bootstrap, seed=seed)
         errors.append(saliences_of(result)[-1] - truth[-1])
         covered.append(coverage(result, truth) if bootstrap else np.nan)
+        off.append(any("on average" in note for note in result.notes))
     undeclared = salience(recording(shifted, index))
     errors.append(saliences_of(undeclared)[-1] - truths[0][-1])
     noticed = any("of their noise" in note for note in undeclared.notes)
-    return np.array(errors), np.array(covered), noticed
+    return np.array(errors), np.array(covered), np.array(off), noticed
 
 
 def ridge_answers(

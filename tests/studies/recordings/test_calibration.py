@@ -23,7 +23,7 @@ def data():
 def with_seeds(data: xr.Dataset, n: int = 8) -> xr.Dataset:
     """Return data of the same settings that reach every goal, with n equal seeds."""
     whole = data.reindex(seed=range(n))
-    fills = {"bias": 0.001, "coverage": 0.95, "expected": 0.4, "trained": 1e-12}
+    fills = {"bias": 0.001, "coverage": 0.95, "expected": 0.4, "trained": 1e-12, "off": 0.0}
     whole = whole.assign({name: xr.full_like(whole[name], v) for name, v in fills.items()})
     whole["answer"] = xr.zeros_like(whole.answer) + 1.0
     whole["answer"][{"way": 0}] = 1.0 + xr.where(whole.setting == study.NEAR, 0.35, 0.15)
@@ -53,6 +53,11 @@ def test_one_setting_beyond_a_goal_is_enough(data):
         verdict = verdicts(study, other)
         assert verdict.pop(claim) == "does not hold"
         assert set(verdict.values()) == {"holds"}
+    # Bias that most results speak of is no bias without a warning.
+    whole["bias"][{"neurons": 0, "kind": 1}] = -0.02
+    whole["off"][{"neurons": 0, "interval": 1}] = 0.6
+    assert set(verdicts(study, whole).values()) == {"holds"}
+    assert study.numbers(whole)["off"] == pytest.approx(0.02)
     # What is not declared can't be known, and decides nothing.
     whole["bias"][{"kind": 4}] = -0.2
     assert set(verdicts(study, whole).values()) == {"holds"}
@@ -132,7 +137,7 @@ def test_a_wrong_truth_is_a_bias(monkeypatch):
 
 
 def test_runs_that_are_not_declared_are_noticed_and_independent_trials_are_not():
-    errors, _, noticed = estimates.salience_errors(np.random.default_rng(0), 60, 5, 1.0, 0)
+    errors, *_, noticed = estimates.salience_errors(np.random.default_rng(0), 60, 5, 1.0, 0)
     assert noticed
     assert abs(errors[-1]) > 0.05
     world = worlds.World.of(np.random.default_rng(0), 60, 1.0)
