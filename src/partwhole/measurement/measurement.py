@@ -399,7 +399,7 @@ def _readouts(
         recording, held_out=held_out, ridge=ridge, saliences=known, over_neurons=True, seed=seed,
         progress=progress,
     )  # fmt: skip
-    notes = []
+    notes = list(readouts.notes)
     if recording.groups is not None:
         notes.append(
             "predictions of readouts count noise that trials of a group share as independent"

@@ -28,6 +28,7 @@ from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.readouts.spread import (
     accuracy_intervals,
+    notes_on_conditions,
     notes_on_spread,
     steadier_penalty,
 )
@@ -86,7 +87,8 @@ class HeldOutReadouts:
     over_neurons : float, default NaN
         Variance of predicted answers over populations of neurons, a mean; NaN if not asked for.
     notes : tuple of str
-        Whether answers with numbers vary much between training sets, and which penalty would help.
+        Whether answers with numbers vary much between training sets, and which penalty would help;
+        whether conditions outnumber neurons, so that predictions can be off.
     """
 
     recording: Recording
@@ -357,7 +359,8 @@ def _held_out(
     larger = larger_penalty(
         of_conditions, sets, trials, by_condition, labelled, least, unit, certainty, threads
     )
-    notes: tuple[str, ...] = ()
+    n_training = len(conditions) - round(float(np.mean(sets.sum(axis=1))))
+    notes = notes_on_conditions(n_training, whole.n_neurons)
     if not labelled:
 
         def error_with(ridge: float) -> float:
@@ -368,7 +371,7 @@ def _held_out(
             )  # fmt: skip
             return float(np.sqrt(np.concatenate(list(means)).mean()))
 
-        notes = notes_on_spread(
+        notes += notes_on_spread(
             _variances(between), by_condition, whole.n_neurons, training_trials(sets, trials),
             lambda: steadier_penalty(least, unit, error_with),
         )  # fmt: skip

@@ -15,7 +15,11 @@ from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of
 from partwhole.measures.readouts.result import Readout
-from partwhole.measures.readouts.spread import notes_on_spread, steadier_penalty
+from partwhole.measures.readouts.spread import (
+    notes_on_conditions,
+    notes_on_spread,
+    steadier_penalty,
+)
 from partwhole.measures.readouts.svm import SVM
 from partwhole.measures.readouts.trained import Linear, by_condition, ridge_readout
 from partwhole.measures.readouts.trials import trials_of_arrays, trials_of_recording
@@ -87,7 +91,8 @@ def predict_readout(
     (`means.MeasuredMeans`). Noise has the same covariance at all training conditions. Because it is
     theirs, a prediction follows the readout of these trials more closely than `between` says, which
     is over training sets. Close to as many features as trials the answers themselves vary most, and
-    by far less with a larger ridge; there predicted accuracies are too low by up to .07.
+    by far less with a larger ridge; there predicted accuracies are too low by up to .07. Where
+    training conditions outnumber features, predictions are too steep (`notes`).
 
     LDA follows from ridge regression by optimal scoring (`lda`), SVMs from equations of the same
     kind for other losses (`margins`); both are approximate where trials are few. The scale of all
@@ -156,7 +161,7 @@ def predict_readout(
     measured = Trials.of(x, index, of.conditions)
     described = measured.training(counts)
     trained: Linear | None
-    notes: tuple[str, ...] = ()
+    notes = notes_on_conditions(int(np.sum(counts > 0)), x.shape[1])
     if classifier is not None:
         answers = classifier.answers(described, counts, of.targets)
         trained = classifier.train(x[train], y[train])
@@ -172,7 +177,7 @@ def predict_readout(
             return float(np.sqrt(np.mean((mean - of.targets[held_out]) ** 2 + spread)))
 
         if not are_labels(y):
-            notes = notes_on_spread(
+            notes += notes_on_spread(
                 _held_out(answers, held_out)[1], of.targets, x.shape[1], float(train.sum()),
                 lambda: steadier_penalty(least, penalty_of(None, x), error_with),
             )  # fmt: skip

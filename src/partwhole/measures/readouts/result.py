@@ -45,7 +45,8 @@ class Readout:
     names, values, outputs : tuples
         Of a recording: names of its components, their values, and what the outputs are.
     notes : tuple of str
-        Whether answers with numbers vary much between training sets, and which penalty would help.
+        Whether answers with numbers vary much between training sets, and which penalty would help;
+        whether conditions outnumber features, so that predictions can be off.
     """
 
     conditions: Int[np.ndarray, "A C"]
