@@ -10,7 +10,8 @@ The predicted slope and the order of the outputs come out well; the predicted er
 since some digits resemble each other more than others, and the audit knows of shared digits only.
 With many hands (``main(hands=20)``) digits vary from image to image, too. With several images of a
 combination the audit measures the mean and the variation of these, and predicts the readout itself:
-over six draws errors of 3.1 on average, for 3.5 of those that were trained.
+over six draws errors on single images of 7.5 on average, for 9.2 of those that were trained, and
+slopes of .64 for .64.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ WIDTH, DEPTH, HELD_OUT, RIDGE = 2000, 3, 0.5, 1e-3
 
 
 class Comparison(NamedTuple):
-    """Hold the audit's prediction and what the trained readout did, over the held-out sums."""
+    """Hold the audit's prediction and what the trained readout did, over held-out images."""
 
     predicted_error: float
     trained_error: float
@@ -91,12 +92,13 @@ def main(*, hands: int = 1, seed: int = 0, told: bool = True) -> Comparison:
     target = case.task.targets[case.held_out]
 
     outputs = train_readout(features, table, RIDGE)
+    error = float(np.mean((outputs - table["sum"])[table["split"] == "test"] ** 2))
     combination = case.row_combination
     mean_output = np.bincount(combination, outputs) / np.bincount(combination)
     trained = mean_output[case.held_out]
     found = Comparison(
         measured.error,
-        float(np.mean((trained - target) ** 2)),
+        error,
         measured.leak_slope,
         float(np.polyfit(target, trained, 1)[0]),
         float(np.corrcoef(trained, measured.outputs)[0, 1]),

@@ -474,7 +474,7 @@ def test_measured_features_are_told_with_what_they_leave_out():
     one = report.evidence[0]
     assert one.prediction
     for structure, noise in ((0.661, 0.0934), (0.97, 0.0)):
-        found = replace(one.prediction, structure=structure, noise=noise, from_readout=float("nan"))
+        found = replace(one.prediction, structure=structure, noise=noise, readout="")
         text = Reader(to_html(replace(report, evidence=(replace(one, prediction=found),)))).text
         assert ("several times larger" in text) == (structure < 0.95)
         if noise:

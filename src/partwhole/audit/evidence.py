@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int
 
 from partwhole._types import Real
 from partwhole.audit.case import Case
-from partwhole.audit.predicted import Prediction, SalienceSweep
+from partwhole.audit.predicted import Point, Prediction, SalienceSweep
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
 
@@ -353,34 +353,35 @@ class Evidence:
 
     @property
     def is_better_than_guesses(self) -> bool | None:
-        """Return whether learners at some representation are predicted to do better than guessing.
+        """Return whether learners are predicted to do better than guessing.
 
-        For labels, balanced accuracy is compared with guessing; for numbers, squared error is
-        compared with that of the mean of training. None if no computed representation does
-        better and others were not computed.
+        At the measured representation, if there is one; otherwise at some representation of the
+        range. For labels, balanced accuracy is compared with guessing; for numbers, squared error
+        is compared with that of the mean of training. None if no computed representation does
+        better and others were not computed, or if that of the measured one did not finish.
         """
         prediction = self.prediction
         if not self.case.table.has_target:
             return True
         if prediction is None:
             return None
-        if self.case.has_labels:
-            # Without held-out labels the score is NaN, which is not at or below chance.
-            worse = all(
-                point.balanced_accuracy <= prediction.chance + ROUNDING
-                for point in prediction.points
-            )
-        else:
-            constant_error = prediction.constant_error * (1.0 - ROUNDING)
-            # If even the constant is exact, no prediction can be better.
-            rounding = 1e-12 * float(np.mean(self.case.task.targets**2))
-            worse = all(
-                point.error >= constant_error and point.error > rounding
-                for point in prediction.points
-            )
-        if not worse:
+        if prediction.measured is not None:
+            return not self._is_poor(prediction, prediction.measured)
+        if "measured" in prediction.unsolved:
+            return None
+        if not all(self._is_poor(prediction, point) for point in prediction.points):
             return True
         return None if prediction.unsolved else False
+
+    def _is_poor(self, prediction: Prediction, point: Point) -> bool:
+        if self.case.has_labels:
+            # Without held-out labels the score is NaN, which is not at or below chance.
+            return point.balanced_accuracy <= prediction.chance + ROUNDING
+        # If even the constant is exact, no prediction can be better.
+        rounding = 1e-12 * float(np.mean(self.case.task.targets**2))
+        return point.error >= prediction.constant_error * (1.0 - ROUNDING) and (
+            point.error > rounding
+        )
 
     def __repr__(self) -> str:
         """Return the main facts."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.evidence import Evidence, Rung
+from partwhole.audit.evidence import ROUNDING, Evidence, Rung
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import Finding
-from partwhole.audit.wording import conjunction, count, percent, printable
+from partwhole.audit.wording import conjunction, count, number, percent, printable
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ANSWERS = ("yes", "no", "true", "false")
 # Largest difference of a label's shares in training and test that goes without saying.
 MOST_SHIFT = 0.05
+# Errors of predictions.
+OF_GUESSES = ("at-chance", "no-better-than-constant")
 # Errors that may be those of values and labels that training lacks.
 OF_UNSEEN = ("unseen-value", "unseen-label", "not-determined", "not-solvable")
 
@@ -78,7 +80,33 @@ def _at_the_required_order(report: AuditReport) -> str:
     silenced = sum(
         item.severity == "error" and item.silenced is not None for item in report.findings
     )
-    return sentence + (f", with {count(silenced, 'error')} silenced" if silenced else "")
+    if silenced:
+        sentence += f", with {count(silenced, 'error')} silenced"
+    return sentence + next(_at_the_measured(report), "")
+
+
+def doubted_at_the_measured(report: AuditReport) -> Iterator[Evidence]:
+    """Yield the test splits with a strong leak at a representation that was measured."""
+    names = {item.split for item in report.warnings if item.rule == "strong-leak"}
+    for item in report.evidence:
+        if item.case.name in names and item.prediction is not None and item.prediction.measured:
+            yield item
+
+
+def _at_the_measured(report: AuditReport) -> Iterator[str]:
+    """Say what is predicted at the measured representation where the leak is strong."""
+    for item in doubted_at_the_measured(report):
+        assert item.prediction is not None
+        point = item.prediction.points[item.prediction.reference]
+        where = f"at the measured representation{_of_split(report, item.case.name)}"
+        if item.case.has_labels:
+            yield (
+                f", but {where} {percent(point.accuracy)} of rows are predicted right "
+                f"(the commonest label: {percent(item.prediction.commonest)})"
+            )
+        else:
+            slope = 0.0 if abs(point.leak_slope) < ROUNDING else point.leak_slope
+            yield (f", but {where} predictions change by {number(slope)} where targets change by 1")
 
 
 def _as_far_as_they_do(report: AuditReport) -> str:
@@ -221,7 +249,14 @@ def _reason(report: AuditReport, finding: Finding) -> str:
             "at-chance": "labels are predicted no better than by guessing",
             "no-better-than-constant": "targets are predicted no better than by their mean",
         }.get(finding.rule, finding.rule)
+        if finding.rule in OF_GUESSES and _has_measured(report, finding.split):
+            words += ", at the measured representation"
     return words + _of_split(report, finding.split)
+
+
+def _has_measured(report: AuditReport, name: str) -> bool:
+    predictions = [item.prediction for item in report.evidence if item.case.name == name]
+    return any(of is not None and of.measured is not None for of in predictions)
 
 
 def _of_split(report: AuditReport, name: str) -> str:

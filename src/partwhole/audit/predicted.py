@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -42,9 +43,9 @@ class Point:
     Notes
     -----
     Each held-out combination is weighted by its rows' sample weights. `outputs` are those of
-    ``solve(case.task, kernel, fit=Equal(ridge), intercept="free")``, or of the largest margin; at
-    the measured point, if combinations are repeated, those of `predict_readout`, and the accuracy
-    is then that on single rows.
+    ``solve(case.task, kernel, fit=Equal(ridge), intercept="free")``, or of the largest margin. At
+    the measured point, if combinations are repeated, they are the mean answers of a readout
+    (`measured_readout`), and error and accuracies are those of its answers to single rows.
     """
 
     label: str
@@ -79,6 +80,8 @@ class WorstItem:
         Mean squared error over them at the reference point.
     accuracy : float
         NaN for numbers.
+    accuracy_of_means : float
+        The same if each row is answered as its combination is on average; NaN for numbers.
     """
 
     component: int
@@ -87,6 +90,7 @@ class WorstItem:
     n_train: int
     error: float
     accuracy: float
+    accuracy_of_means: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +134,12 @@ class Prediction:
     from_readout : float
         Where the measured point is the prediction of a readout of the features: the root mean
         square of its difference from the answers of a trained one; NaN elsewhere.
+    readout : {"", "predicted", "trained"}
+        Whether the measured point is a readout of the features, and how its answers are known;
+        empty where it is the kernel's.
+    trained_slope, trained_accuracy : float
+        Of a prediction of a readout: leak slope and accuracy of the one that was trained; NaN
+        elsewhere.
     """
 
     axis: str
@@ -147,6 +157,14 @@ class Prediction:
     commonest: float = float("nan")
     ties: int = 0
     from_readout: float = float("nan")
+    readout: Literal["", "predicted", "trained"] = ""
+    trained_slope: float = float("nan")
+    trained_accuracy: float = float("nan")
+
+    @property
+    def measured(self) -> Point | None:
+        """Return the point measured on features, or of a kernel that was given; None without."""
+        return next((point for point in self.points if np.isnan(point.position)), None)
 
     def __repr__(self) -> str:
         """Return the number of points and the reference point."""

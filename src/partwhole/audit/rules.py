@@ -147,7 +147,8 @@ _TABLE = (
         "at-chance",
         "error",
         "Labels are predicted no better than by guessing among them.",
-        "Predicted balanced accuracy is at or below chance at every representation of the range.",
+        "Predicted balanced accuracy is at or below chance at every representation of the range; "
+        "if a representation was measured, at that one.",
         "",
         "Hold out other combinations, or add training combinations that contradict the misleading "
         "association.",
@@ -157,7 +158,7 @@ _TABLE = (
         "error",
         "Numbers are predicted no better than by the mean of training.",
         "Predicted squared error is at or above that of the constant predictor at every "
-        "representation of the range.",
+        "representation of the range; if a representation was measured, at that one.",
         "",
         "Hold out other combinations, or add training combinations with the same values.",
     ),
@@ -209,7 +210,9 @@ _TABLE = (
         "over.",
         "At the reference representation, the slope of predicted on true held-out targets is "
         "below the threshold. Labels: the slope compares the distance between the outputs for "
-        "correct and wrong labels with that in training, and some labels are predicted wrong.",
+        "correct and wrong labels with that in training, and some labels are predicted wrong; for "
+        "a readout of noisy features, the gain of balanced accuracy over guessing is below that "
+        "share of the possible one.",
         "leak_slope",
         "Show the values in more training combinations, or use a representation that gives the "
         "full combination a smaller share.",
@@ -219,7 +222,7 @@ _TABLE = (
         "warning",
         "All tested combinations of a value are predicted wrong.",
         "At the reference representation no held-out row with the value, which training has, is "
-        "predicted its label.",
+        "predicted its label; with noise, no held-out combination by its mean answer.",
         "",
         "Add training combinations with the value that contradict the misleading association.",
     ),

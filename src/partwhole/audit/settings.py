@@ -84,7 +84,8 @@ class Settings:
     salience : float, default 2
         Factor within which the salience of a component may change without an error.
     leak_slope : float, default 0.5
-        Smallest slope of predicted on true targets that is not reported.
+        Smallest slope of predicted on true targets that is not reported; for labels read from
+        noisy features, smallest share of the possible gain over guessing.
     coverage : int, default 3
         Smallest number of distinct training combinations with a tested value.
     silence : mapping of str to str, optional

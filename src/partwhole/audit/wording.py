@@ -24,6 +24,8 @@ LEFT_OUT = (
     "trained on such features were several times larger. The slope and the order of the outputs "
     "are more reliable."
 )
+ON_ROWS = "Errors and accuracies are those of answers to single rows, with their noise."
+READOUTS = {"regression": "ridge readout", "margin": "linear support vector machine"}
 AS_RIDGE = (
     "It counts as a ridge, which holds for far more features than rows; with fewer, trained "
     "readouts answer less than is predicted."
@@ -410,12 +412,21 @@ def measured(prediction: Prediction) -> str:
         np.isnan(point.position) for point in prediction.points
     ):
         return ""
-    if prediction.from_readout == prediction.from_readout:
+    explained = (
+        f"The overlap explains {percent(prediction.structure)} of the variance of similarity."
+    )
+    learner = READOUTS.get(prediction.fit, prediction.fit)
+    if prediction.readout == "trained":
         return (
-            "what a ridge readout of the features answers, with the noise of their rows. The "
-            "readout that was trained on the training rows answers to held-out combinations "
-            f"differently by {number(prediction.from_readout)} (root mean square). The overlap "
-            f"explains {percent(prediction.structure)} of the variance of similarity."
+            f"what a {learner} of the features, trained on the training rows, answers to the "
+            f"held-out rows. {ON_ROWS} {explained}"
+        )
+    if prediction.readout:
+        return (
+            f"what a {learner} of the features answers, with the noise of their rows. The "
+            f"readout that was trained on the training rows {_of_trained(prediction)}answers to "
+            f"held-out combinations differently by {number(prediction.from_readout)} (root mean "
+            f"square). {ON_ROWS} {explained}"
         )
     noise = "the noise of single rows is set to 0"
     if prediction.noise > 0:
@@ -430,3 +441,12 @@ def measured(prediction: Prediction) -> str:
     if prediction.noise > 0 and prediction.fit == "regression":
         line += f" {AS_RIDGE}"
     return f"{line} {LEFT_OUT}" if prediction.structure < LEAST_STRUCTURE else line
+
+
+def _of_trained(prediction: Prediction) -> str:
+    """Say how well the readout does that was trained beside a prediction."""
+    if prediction.trained_accuracy == prediction.trained_accuracy:
+        return f"is right in {percent(prediction.trained_accuracy)} of held-out rows, and "
+    if prediction.trained_slope == prediction.trained_slope:
+        return f"has a leak slope of {number(prediction.trained_slope)}, and "
+    return ""

@@ -83,6 +83,7 @@ def audit(
     """Audit a training split.
 
     Ends with 0 when it is supported, 1 when not, 2 on bad input, 3 when partwhole itself failed.
+    Warnings alone end with 0; with features, predictions at them no better than guesses with 1.
 
     For example: partwhole audit table.csv --components shape colour --target label --split split
     --html audit.html
@@ -105,7 +106,7 @@ def audit(
             support: 1 if parts add up, 2 if pairs interact. The report has the verdict at others
             too.
         weights: The column of sample weights.
-        features: A .npy file with a measured representation of each row.
+        features: A .npy file with a measured representation of each row, which the verdict counts.
         feature_columns: Columns with a measured representation.
         kernel: A .npy file with the similarities of all rows, in place of features.
         fit: The predicted learner: least-norm regression, or the largest margin of labels.

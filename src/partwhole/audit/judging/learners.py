@@ -9,7 +9,7 @@ import numpy as np
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence
 from partwhole.audit.judging.finding import NO_ROWS, finding_of
-from partwhole.audit.predicted import Prediction
+from partwhole.audit.predicted import Point, Prediction
 from partwhole.audit.rules import Finding
 from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (
@@ -168,7 +168,9 @@ def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding
         )
     if prediction is None:
         return
-    if evidence.is_better_than_guesses is False and case.has_labels:
+    if evidence.is_better_than_guesses is False and prediction.measured is not None:
+        yield _poor_at_the_measured(case, prediction, prediction.measured)
+    elif evidence.is_better_than_guesses is False and case.has_labels:
         best = max(point.balanced_accuracy for point in prediction.points)
         yield finding_of(
             "at-chance",
@@ -193,8 +195,35 @@ def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding
     point = prediction.points[prediction.reference]
     # Labels need the sign alone: a leak that leaves all of them correct costs nothing.
     is_harmful = not case.has_labels or point.accuracy < prediction.ceiling - ROUNDING
-    if point.leak_slope < settings.leak_slope and is_harmful:
+    if _carried_over(case, prediction) < settings.leak_slope and is_harmful:
         yield _strong_leak(case, prediction, settings)
+
+
+def _poor_at_the_measured(case: Case, prediction: Prediction, point: Point) -> Finding:
+    """Report that learners do no better than guesses at the representation that was measured."""
+    name = f"{'single rows of ' if prediction.readout else ''}{printable(case.name)}"
+    if case.has_labels:
+        rule = "at-chance"
+        scores = (
+            f"a balanced accuracy of {percent(point.balanced_accuracy)} is predicted for {name}"
+            f"; guessing among the labels reaches {percent(prediction.chance)}"
+        )
+    else:
+        rule = "no-better-than-constant"
+        scores = (
+            f"a squared error of {number(point.error)} is predicted for {name}; the mean "
+            f"of training has {number(prediction.constant_error)}"
+        )
+    if prediction.readout == "trained":
+        scores = scores.replace("is predicted", "was measured")
+    remedy = "train on more rows of each combination, " if prediction.readout else ""
+    return finding_of(
+        rule,
+        case,
+        f"At {representation_name(point)}, {scores}. Add training combinations with the same "
+        f"values, {remedy}or use another representation.",
+        case.rows_of(case.held_out),
+    )
 
 
 def failed_values(evidence: Evidence) -> Iterator[Finding]:
@@ -207,7 +236,7 @@ def failed_values(evidence: Evidence) -> Iterator[Finding]:
     failed = [
         item
         for item in prediction.worst
-        if item.accuracy <= ROUNDING
+        if item.accuracy_of_means <= ROUNDING
         and item.n_train > 0
         and _has_known_label(case, item.component, item.value, known)
     ]
@@ -221,12 +250,20 @@ def failed_values(evidence: Evidence) -> Iterator[Finding]:
     for item in failed:
         has |= case.task.components[case.held_out, item.component] == item.value
     point = prediction.points[prediction.reference]
+    wrong = (
+        f"all held-out rows of {printable(case.name)} with {', '.join(names)} are predicted wrong"
+    )
+    if prediction.readout:
+        most = max(item.accuracy for item in failed)
+        wrong = (
+            f"mean answers to all held-out combinations of {printable(case.name)} with "
+            f"{', '.join(names)} are wrong (of single rows at most {percent(most)} are right)"
+        )
     yield finding_of(
         "failed-value",
         case,
-        f"At {representation_name(point)}, all held-out rows of "
-        f"{printable(case.name)} with {', '.join(names)} are predicted wrong. Add training "
-        "combinations that contradict the misleading association.",
+        f"At {representation_name(point)}, {wrong}. Add training combinations that contradict the "
+        "misleading association.",
         case.rows_of(case.held_out[has]),
         names[0],
     )
@@ -264,13 +301,26 @@ def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]
         )
 
 
+def _carried_over(case: Case, prediction: Prediction) -> float:
+    """Return the leak slope, or for labels of noisy rows the share of the gain over guessing.
+
+    Outputs of such a readout have no scale of their own.
+    """
+    point = prediction.points[prediction.reference]
+    possible = prediction.ceiling - prediction.chance
+    if not case.has_labels or not prediction.readout or not possible > 0:
+        return point.leak_slope
+    return (point.balanced_accuracy - prediction.chance) / possible
+
+
 def _strong_leak(case: Case, prediction: Prediction, settings: Settings) -> Finding:
     point = prediction.points[prediction.reference]
-    slope = point.leak_slope if abs(point.leak_slope) > ROUNDING else 0.0
+    slope = _carried_over(case, prediction)
+    slope = slope if abs(slope) > ROUNDING else 0.0
     reason = "the remainder is memorised for each training combination and does not carry over"
     if slope <= 0:
         reason = "what carries over from training does not follow the targets"
-    elif not np.isnan(prediction.from_readout):
+    elif prediction.readout:
         reason = (
             "the remainder is memorised for each training combination, or lost to the noise of "
             "single rows"
@@ -278,23 +328,33 @@ def _strong_leak(case: Case, prediction: Prediction, settings: Settings) -> Find
     return finding_of(
         "strong-leak",
         case,
-        f"At {representation_name(point)}, {_slope(case, slope)} (leak "
-        f"slope below the threshold {settings.leak_slope:g}): {reason}. Show the values in more "
-        "training combinations, or use a representation that gives the full combination a smaller "
-        "share.",
+        f"At {representation_name(point)}, {_slope(case, prediction, slope)} below the threshold "
+        f"{settings.leak_slope:g}): {reason}. Show the values in more training combinations, or "
+        "use a representation that gives the full combination a smaller share.",
         case.rows_of(case.held_out),
     )
 
 
-def _slope(case: Case, slope: float) -> str:
+def _slope(case: Case, prediction: Prediction, slope: float) -> str:
+    """Return what is below the threshold in words, up to its name in brackets."""
     name = printable(case.name)
     if not case.has_labels:
-        return f"predictions for {name} change by {number(slope)} when the targets change by 1"
+        return (
+            f"predictions for {name} change by {number(slope)} when the targets change by 1 (leak "
+            "slope"
+        )
+    if prediction.readout:
+        point = prediction.points[prediction.reference]
+        return (
+            f"single rows of {name} are answered with a balanced accuracy of "
+            f"{percent(point.balanced_accuracy)}, where guessing has {percent(prediction.chance)} "
+            f"({number(slope)} of the possible gain,"
+        )
     if slope < 0:
-        return f"outputs for {name} are higher for wrong labels than for correct ones"
+        return f"outputs for {name} are higher for wrong labels than for correct ones (leak slope"
     return (
         f"outputs for correct and wrong labels of {name} lie {number(slope)} times as far apart "
-        "as in training"
+        "as in training (leak slope"
     )
 
 

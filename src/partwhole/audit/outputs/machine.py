@@ -347,7 +347,10 @@ def _prediction(evidence: Evidence, prediction: Prediction) -> dict[str, Any]:
         "ties": prediction.ties,
         "structure": _number(prediction.structure),
         "noise": _number(prediction.noise),
+        "readout": prediction.readout or None,
         "difference_from_trained_readout": _number(prediction.from_readout),
+        "trained_slope": _number(prediction.trained_slope),
+        "trained_accuracy": _number(prediction.trained_accuracy),
         "worst": [
             {
                 "component": case.table.names[item.component],

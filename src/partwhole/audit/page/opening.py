@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from partwhole.audit.case import TRAIN, AuditTable
-from partwhole.audit.headline import headline
+from partwhole.audit.headline import doubted_at_the_measured, headline
 from partwhole.audit.page.words import listed, number, share
 from partwhole.audit.wording import count, printable, representation_name
 from partwhole.page import Html, join, tag
@@ -78,9 +78,11 @@ def standing(report: AuditReport) -> tuple[str, str, str]:
             words.append(f"There is no other error, {whom}.")
     if words:
         return "open", "○", " ".join(words)
-    doubtful = Counter(item.rule for item in report.warnings if item.rule in DOUBTFUL)
+    doubtful = list(dict.fromkeys(item.rule for item in report.warnings if item.rule in DOUBTFUL))
+    if any(doubted_at_the_measured(report)):
+        doubtful.append("strong-leak at the measured representation")
     if doubtful:
-        rules = listed(list(doubtful), 12)
+        rules = listed(doubtful, 12)
         return "open", "!", f"Training supports the tested combinations, {whom}; but see {rules}."
     return "holds", "✓", f"Training supports the tested combinations, {whom}."
 

@@ -13,7 +13,7 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.case import LEFT_OUT, TRAIN, Case
 from partwhole.audit.predicted import Point, Prediction
-from partwhole.audit.prediction.measured_readout import MeasuredReadout
+from partwhole.audit.prediction.measured_readout import MeasuredReadout, NoReadout
 from partwhole.audit.prediction.salience_sweep import network_kernel
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.features import OrderKernel
@@ -129,7 +129,7 @@ def predict_splits(
     noise: Real = 0.0,
     structure: Real = float("nan"),
     saliences: Sequence[Real] | None = None,
-    readouts: Sequence[MeasuredReadout | None] = (),
+    readouts: Sequence[MeasuredReadout | NoReadout | None] = (),
     deadline: Real = float("inf"),
 ) -> list[Prediction | None]:
     """Return predictions for several test splits of one table, with a single fit of training.
@@ -143,9 +143,10 @@ def predict_splits(
     saliences : sequence of float, length C, keyword-only, optional
         Of the components; then the range is that of random ReLU networks on one-hot components,
         each scaled by its salience.
-    readouts : sequence of MeasuredReadout or None, keyword-only, default ()
-        Predicted readouts of the features for each split, in place of kernel ridge regression at
-        the measured point; regression only.
+    readouts : sequence of MeasuredReadout, NoReadout or None, keyword-only, default ()
+        A readout of the features for each split, in place of the kernel at the measured point, as
+        `measured_readout` returns it for this fit. Without one regression has the kernel with the
+        noise as a ridge there, and a margin no measured point; a remark has the reason.
 
     Returns
     -------
@@ -179,12 +180,18 @@ def predict_splits(
     order = min(case.order, task.n_components - 1)
     problem = OrderProblem.of(task, order)
     axis, places, remarks, is_bounded = _range(problem, fit, saliences)
-    if measured is not None:
-        places.append(_Place("measured", float("nan"), measured))
+    direct = readouts or [None] * len(cases)
+    placed = None if measured is None else _Place("measured", float("nan"), measured)
+    needs_kernel = any(
+        readout is None or (fit == "regression" and isinstance(readout, NoReadout))
+        for readout in direct
+    )
+    if placed is not None and needs_kernel:
+        places.append(placed)
     ridge = _ridge(case, measured, noise) if fit == "regression" else 0.0
     if fit == "margin":
         outputs, unsolved = _margins(case, places, remarks), ()
-        if measured is not None and noise > 0:
+        if measured is not None and noise > 0 and needs_kernel:
             remarks.append("a margin has no ridge, so the noise in the features is ignored")
     else:
         outputs, unsolved = _interpolants(
@@ -192,18 +199,18 @@ def predict_splits(
         )
     unknown = measured is None
     predictions: list[Prediction | None] = []
-    direct = readouts if readouts and fit == "regression" else [None] * len(cases)
     for split, rows, readout in zip(cases, among, direct, strict=True):
         scorer = Scorer(split)
+        has_kernel = readout is None or (fit == "regression" and isinstance(readout, NoReadout))
         points = tuple(
-            _point(scorer, place, out[rows], ridge if np.isnan(place.position) else 0.0)
+            _point(scorer, place, out[rows], ridge if place is placed else 0.0)
             for place, out in zip(places, outputs, strict=True)
-            if out is not None
+            if out is not None and (place is not placed or has_kernel)
         )
-        if readout is not None and points and np.isnan(points[-1].position):
-            points = (*points[:-1], _of_readout(scorer, points[-1], readout))
-        else:
-            readout = None
+        answered = None if isinstance(readout, NoReadout) or placed is None else readout
+        if answered is not None and placed is not None:
+            points = (*points, _of_readout(scorer, placed, answered, ridge))
+        why = [readout.remark] if readout is not None and readout.remark else []
         if not points:
             predictions.append(None)
             continue
@@ -217,15 +224,19 @@ def predict_splits(
                 scorer.error(np.broadcast_to(train.mean(axis=0), test.shape)),
                 scorer.chance,
                 fit,
-                scorer.worst(points[reference].outputs),
-                (*remarks, *scorer.remarks),
+                scorer.worst(points[reference].outputs)
+                if answered is None
+                else scorer.worst(answered.outputs, answered.squares, answered.right),
+                (*remarks, *scorer.remarks, *why),
                 float("nan") if unknown else float(structure),
                 float("nan") if unknown else float(noise),
                 unsolved,
                 scorer.ceiling,
                 scorer.commonest,
                 scorer.ties(points[reference].outputs),
-                float("nan") if readout is None else readout.difference,
+                float("nan") if answered is None else answered.difference,
+                "" if answered is None else answered.origin,
+                *_of_trained(scorer, answered),
             )
         )
     return predictions
@@ -279,19 +290,32 @@ def _point(
     )
 
 
-def _of_readout(scorer: Scorer, point: Point, readout: MeasuredReadout) -> Point:
+def _of_readout(
+    scorer: Scorer,
+    place: _Place,
+    readout: MeasuredReadout,
+    ridge: Float[np.ndarray, " d"] | Real,
+) -> Point:
     """Return the measured point with the answers of a readout of the features."""
-    accuracy, balanced = scorer.accuracies(readout.outputs)
-    if readout.accuracy is not None:
-        accuracy, balanced = scorer.shares(readout.accuracy)
+    point = _point(scorer, place, readout.outputs, ridge)
+    accuracy, balanced = point.accuracy, point.balanced_accuracy
+    if readout.right is not None:
+        accuracy, balanced = scorer.shares(readout.right)
     return replace(
         point,
-        outputs=readout.outputs,
-        error=scorer.error(readout.outputs),
+        error=float(np.average(readout.squares, weights=scorer.weights)),
         accuracy=accuracy,
         balanced_accuracy=balanced,
-        leak_slope=scorer.slope(readout.outputs),
     )
+
+
+def _of_trained(scorer: Scorer, readout: MeasuredReadout | None) -> tuple[float, float]:
+    """Return slope and accuracy of the readout that was trained beside a prediction, or NaN."""
+    if readout is None or readout.trained is None:
+        return float("nan"), float("nan")
+    right = readout.trained_right
+    accuracy = float("nan") if right is None else scorer.shares(right)[0]
+    return scorer.slope(readout.trained), accuracy
 
 
 def _range(
@@ -365,11 +389,13 @@ def _interpolants(
 ) -> tuple[list[Float[np.ndarray, "h *k"] | None], tuple[str, ...]]:
     """Return each place's outputs, None without convergence, and the names of those places.
 
-    The last place has the ridge. The reference point is computed first, before time can run out.
+    The measured place has the ridge. The reference point comes first, before time can run out.
     """
     first = max(range(len(places)), key=lambda i: _preference(places[i].position))
     arranged = [first, *(i for i in range(len(places)) if i != first)]
-    ridges = np.array([isinstance(ridge, np.ndarray) and i == len(places) - 1 for i in arranged])
+    ridges = np.array(
+        [isinstance(ridge, np.ndarray) and np.isnan(places[i].position) for i in arranged]
+    )
     outputs: list[np.ndarray | None] = [None] * len(places)
     for ridged in np.unique(ridges)[::-1].tolist():
         group = [i for i, is_ridged in zip(arranged, ridges, strict=True) if is_ridged == ridged]

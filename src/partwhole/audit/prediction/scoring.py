@@ -101,8 +101,11 @@ class Scorer:
 
     def right(self, outputs: Float[np.ndarray, "h *k"]) -> Float[np.ndarray, " h"]:
         """Return the share of each combination's rows with a correct label."""
+        return self._right(self.credit(outputs))
+
+    def _right(self, credit: Float[np.ndarray, " q"]) -> Float[np.ndarray, " h"]:
         assert self.labelled is not None
-        credit, place = self.credit(outputs) * self.labelled.weight, self.labelled.place
+        credit, place = credit * self.labelled.weight, self.labelled.place
         return np.bincount(place, credit, len(self.weights)) / self.weights
 
     def accuracies(self, outputs: Float[np.ndarray, "h *k"]) -> tuple[float, float]:
@@ -111,10 +114,10 @@ class Scorer:
             return float("nan"), float("nan")
         return self._shares(self.credit(outputs))
 
-    def shares(self, right: Float[np.ndarray, " h"]) -> tuple[float, float]:
-        """Return the share of rows with a correct label from that of each combination, likewise."""
+    def shares(self, right: Float[np.ndarray, "h L"]) -> tuple[float, float]:
+        """Return the same from the shares of each combination's rows with a label, by label."""
         assert self.labelled is not None
-        return self._shares(right[self.labelled.place])
+        return self._shares(right[self.labelled.place, self.labelled.label])
 
     def _shares(self, credit: Float[np.ndarray, " q"]) -> tuple[float, float]:
         assert self.labelled is not None
@@ -135,23 +138,48 @@ class Scorer:
         spread = float(np.sum(self.weights @ (y * y)))
         return float(np.sum(self.weights @ (y * f)) / spread) if spread else float("nan")
 
-    def worst(self, outputs: Float[np.ndarray, "h *k"]) -> tuple[WorstItem, ...]:
-        """Return the values whose held-out combinations are predicted worst, at most ten."""
+    def worst(
+        self,
+        outputs: Float[np.ndarray, "h *k"],
+        squares: Float[np.ndarray, " h"] | None = None,
+        shares: Float[np.ndarray, "h L"] | None = None,
+    ) -> tuple[WorstItem, ...]:
+        """Return the values whose held-out combinations are predicted worst, at most ten.
+
+        Parameters
+        ----------
+        outputs : float array, shape (h,) or (h, k)
+        squares : float array, shape (h,), optional
+            The squared error of each combination's rows; by default that of the outputs.
+        shares : float array, shape (h, L), optional
+            The share of its rows with a label that are answered right; likewise.
+        """
         task = self.case.task
-        errors = self.errors(outputs)
-        right = None if self.labelled is None else self.right(outputs)
+        errors = self.errors(outputs) if squares is None else squares
+        right = by_mean = None
+        if self.labelled is not None:
+            right = by_mean = self.right(outputs)
+            if shares is not None:
+                right = self._right(shares[self.labelled.place, self.labelled.label])
         items = []
         for c, n in enumerate(task.n_values):
             column = self.components[:, c]
             n_test = np.bincount(column, minlength=n)
             n_train = np.bincount(task.train_components[:, c], minlength=n)
             error = _means(column, errors, self.weights, n)
-            accuracy = np.full(n, np.nan)
-            if right is not None:
+            accuracy, of_mean = np.full((2, n), np.nan)
+            if right is not None and by_mean is not None:
                 accuracy = _means(column, right, self.weights, n)
+                of_mean = _means(column, by_mean, self.weights, n)
             items += [
                 WorstItem(
-                    c, v, int(n_test[v]), int(n_train[v]), float(error[v]), float(accuracy[v])
+                    c,
+                    v,
+                    int(n_test[v]),
+                    int(n_train[v]),
+                    float(error[v]),
+                    float(accuracy[v]),
+                    float(of_mean[v]),
                 )
                 for v in np.flatnonzero(n_test).tolist()
             ]
