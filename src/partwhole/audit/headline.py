@@ -80,6 +80,8 @@ def _at_the_required_order(report: AuditReport) -> str:
     silenced = sum(
         item.severity == "error" and item.silenced is not None for item in report.findings
     )
+    if any(_lacks_the_measured(item) for item in report.evidence):
+        sentence += ", without the measured representation"
     if silenced:
         sentence += f", with {count(silenced, 'error')} silenced"
     return sentence + next(_at_the_measured(report), "")
@@ -91,6 +93,12 @@ def doubted_at_the_measured(report: AuditReport) -> Iterator[Evidence]:
     for item in report.evidence:
         if item.case.name in names and item.prediction is not None and item.prediction.measured:
             yield item
+
+
+def _lacks_the_measured(item: Evidence) -> bool:
+    """Return whether features were passed, and nothing is predicted at them."""
+    has_features = item.case.table.features is not None
+    return has_features and item.prediction is not None and item.prediction.measured is None
 
 
 def _at_the_measured(report: AuditReport) -> Iterator[str]:
