@@ -89,3 +89,10 @@ def test_intervals_of_few_noisy_trials_are_neither_too_wide_nor_too_narrow(trial
         low, high = np.array(list(result.saliences_interval.values())).T
         covered += (low <= truth) & (truth <= high)
     assert np.all((covered >= 364) & (covered <= 393)), covered
+
+
+def test_trials_without_noise_have_no_errors():
+    rows = np.repeat(list(product(range(3), range(3))), 2, axis=0)
+    means = np.random.default_rng(9).normal(size=(9, 5))
+    result = salience(np.repeat(means, 2, axis=0), rows, bootstrap=20)
+    np.testing.assert_allclose(result.replicates, np.tile(result.centred, (20, 1)), rtol=1e-12)

@@ -52,6 +52,8 @@ def normal(
 
 def student(count: int, freedom: float, rng: np.random.Generator) -> Float[np.ndarray, "B 1"]:
     """Return factors that make normal deviations Student's, whose variance was estimated."""
+    if not np.isfinite(freedom):
+        return np.ones((count, 1))
     return np.sqrt(freedom / rng.chisquare(freedom, count))[:, None]
 
 
