@@ -173,7 +173,7 @@ def test_held_out_sets_are_those_of_a_predicted_readout(p):
     for row in range(3):
         readout = predict_readout(measured, targets=values, is_train=index != row, ridge=3.0)
         np.testing.assert_allclose(sets.predicted[row], readout.predicted[row], rtol=1e-7)
-        np.testing.assert_allclose(sets.between[row], readout.between[row, 0], rtol=1e-6)
+        np.testing.assert_allclose(sets.between[row], readout.between[row], rtol=1e-6)
 
 
 def test_noise_is_that_of_training_conditions():

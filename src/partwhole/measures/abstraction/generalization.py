@@ -2,7 +2,8 @@ r"""Cross-condition generalization performance: decoders tested on unseen condit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from partwhole.measures.abstraction.dichotomies import (
     component_dichotomies,
     with_components,
 )
-from partwhole.measures.abstraction.nulls import p_values
+from partwhole.measures.abstraction.nulls import p_values, permuted_labels
 from partwhole.measures.abstraction.splits import splits_of, transfer
 from partwhole.recordings import Recording
 
@@ -44,7 +45,7 @@ class CrossConditionGeneralization:
     n_splits : int array, shape (D,)
         Sets of conditions that were held out in turn.
     null : float array, shape (B, D)
-        Scores with the conditions at random positions.
+        Scores with the conditions at random positions, or with permuted labels of trials.
     n_dichotomies : int
         Balanced dichotomies of these conditions, of which `labels` may hold a sample.
     notes : tuple of str
@@ -121,6 +122,7 @@ def ccgp(
     dichotomies: Literal["balanced", "components"] = "balanced",
     held_out: Count = 1,
     ridge: Positive = 1.0,
+    null: Literal["positions", "labels"] = "positions",
     repetitions: Index = 100,
     max_dichotomies: Count = 200,
     max_splits: Count = 64,
@@ -150,9 +152,13 @@ def ccgp(
         Penalty on squared weights, in units of the variance of trials within conditions, mean over
         neurons: with 1 the noise counts half as measured and half as if it were the same for all
         neurons.
+    null : {"positions", "labels"}, keyword-only, default "positions"
+        "positions" turns the mean of each condition to a random direction about the mean of all,
+        with the noise of its trials as it is: above it, conditions are not only apart but in an
+        abstract format. "labels" permutes the conditions of trials, within groups if there are any:
+        above it, trials tell of conditions at all.
     repetitions : int, keyword-only, default 100
-        Of the null, in which the mean of each condition is turned to a random direction about the
-        mean of all, with the noise of its trials as it is; 0 for none.
+        Of the null; 0 for none.
     max_dichotomies : int, keyword-only, default 200
         If there are more balanced dichotomies, so many are drawn, beside those of components.
     max_splits : int, keyword-only, default 64
@@ -209,7 +215,12 @@ def ccgp(
         f"{whole.n_conditions} conditions, {held_out} of each side held out",
         "hold out fewer, or add conditions",
     )
-    clouds = clouds_of(whole, float(ridge), repetitions, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    clouds = clouds_of(whole, float(ridge), repetitions if null == "positions" else 0, rng)
+    if null == "labels":
+        drawn = (_permuted(whole, rng) for _ in range(repetitions))
+        of_labels = (clouds_of(other, float(ridge), 0, rng) for other in drawn)
+        clouds = chain(clouds, chain.from_iterable(of_labels))
     scores = np.concatenate([transfer(part, listed.labels, splits) for part in clouds])
     if not usable.all():
         lack = int(np.sum(~usable))
@@ -230,3 +241,11 @@ def ccgp(
         listed.total,
         notes,
     )
+
+
+def _permuted(recording: Recording, rng: np.random.Generator) -> Recording:
+    """Return a recording whose trials have other trials' conditions, of the same group."""
+    index = recording.condition_of_trial
+    within = np.zeros_like(index) if recording.groups is None else recording.groups
+    permuted = permuted_labels(index, within, rng)
+    return replace(recording, components=recording.conditions[permuted])
