@@ -38,13 +38,13 @@ class Comparison(NamedTuple):
     correlation: float
 
 
-def represent(images: np.ndarray, seed: int) -> np.ndarray:
+def represent(images: np.ndarray, seed: int, width: int = WIDTH) -> np.ndarray:
     """Return what a random network of ReLU layers makes of the images about their mean."""
     rng = np.random.default_rng(seed)
     hidden = images.reshape(len(images), -1)
     hidden = hidden - hidden.mean(axis=0)
     for _ in range(DEPTH):
-        weights = rng.standard_normal((hidden.shape[1], WIDTH)) * np.sqrt(2.0 / WIDTH)
+        weights = rng.standard_normal((hidden.shape[1], width)) * np.sqrt(2.0 / width)
         hidden = np.maximum(hidden @ weights, 0.0)
     return hidden
 
@@ -76,10 +76,10 @@ def train_readout(features: np.ndarray, table: pd.DataFrame, ridge: float) -> np
     return inputs @ (inputs[train].T @ multipliers) + level
 
 
-def main(*, hands: int = 1, seed: int = 0, told: bool = True) -> Comparison:
+def main(*, hands: int = 1, seed: int = 0, width: int = WIDTH, told: bool = True) -> Comparison:
     """Audit, then train; return both errors on the held-out combinations."""
     table, images = compose(hands, seed)
-    features = represent(images, seed)
+    features = represent(images, seed, width)
     # The unit of features is that of the weights; in this one the ridge is a small share.
     features = features / np.sqrt(np.mean(np.sum((features - features.mean(axis=0)) ** 2, axis=1)))
     report = pw.audit_split(
