@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from itertools import product
 
@@ -51,42 +52,44 @@ def trials_of(**options):
     return pw.recordings.from_trials(responses, table, components=["shape", "colour"])
 
 
-PLAIN = pw.measure(pw.recordings.from_trials(*recording(), groups="run"), bootstrap=50)
+@cache
+def plain():
+    return pw.measure(pw.recordings.from_trials(*recording(), groups="run"), bootstrap=50)
 
 
 def test_measures_are_those_of_their_functions():
     trials = pw.recordings.from_trials(*recording(), groups="run")
     saliences = salience(trials, bootstrap=50)
-    np.testing.assert_array_equal(PLAIN.saliences.replicates, saliences.replicates)
-    assert PLAIN.saliences.resampled == "groups"
+    np.testing.assert_array_equal(plain().saliences.replicates, saliences.replicates)
+    assert plain().saliences.resampled == "groups"
     neurons = salience(trials, resample="neurons", bootstrap=50)
-    np.testing.assert_array_equal(PLAIN.population.replicates, neurons.replicates)
+    np.testing.assert_array_equal(plain().population.replicates, neurons.replicates)
     readouts = held_out_readouts(trials, saliences=saliences)
-    assert PLAIN.held_out is not None
-    np.testing.assert_array_equal(PLAIN.held_out.predicted, readouts.predicted)
-    np.testing.assert_array_equal(PLAIN.held_out.from_saliences, readouts.from_saliences)
+    assert plain().held_out is not None
+    np.testing.assert_array_equal(plain().held_out.predicted, readouts.predicted)
+    np.testing.assert_array_equal(plain().held_out.from_saliences, readouts.from_saliences)
 
 
 def test_geometry_is_that_of_its_functions():
     trials = pw.recordings.from_trials(*recording(), groups="run")
     dimensions = recorded_dimensions(trials)
-    assert PLAIN.dimensions is not None
-    assert PLAIN.dimensions.value == dimensions.value
-    assert [grading.component for grading in PLAIN.gradings] == ["shape", "colour"]
-    assert PLAIN.gradings[1].p_flat == graded_similarity(trials, "colour").p_flat
-    document = json.loads(PLAIN.to_json())
+    assert plain().dimensions is not None
+    assert plain().dimensions.value == dimensions.value
+    assert [grading.component for grading in plain().gradings] == ["shape", "colour"]
+    assert plain().gradings[1].p_flat == graded_similarity(trials, "colour").p_flat
+    document = json.loads(plain().to_json())
     assert document["dimensions"]["value"] == pytest.approx(dimensions.value)
     assert [grading["kind"] for grading in document["gradings"]] == [
-        grading.kind for grading in PLAIN.gradings
+        grading.kind for grading in plain().gradings
     ]
-    words = " ".join(read(PLAIN.to_html()).words)
+    words = " ".join(read(plain().to_html()).words)
     assert f"use {round(dimensions.value, 1):g} dimensions" in words
-    assert f"use {round(dimensions.value, 1):g} dimensions" in PLAIN.describe()
+    assert f"use {round(dimensions.value, 1):g} dimensions" in plain().describe()
 
 
 def test_abstraction_is_that_of_its_functions():
     trials = pw.recordings.from_trials(*recording(), groups="run")
-    measured = PLAIN.abstraction
+    measured = plain().abstraction
     assert measured is not None
     assert measured.parallelism is not None
     np.testing.assert_array_equal(measured.parallelism.score, parallelism(trials).score)
@@ -96,16 +99,16 @@ def test_abstraction_is_that_of_its_functions():
     assert measured.shattering is not None
     shattered = shattering_dimensionality(trials, repetitions=0, max_dichotomies=100)
     assert measured.shattering.value == shattered.value
-    assert shattered.notes[-1] in PLAIN.notes
-    document = json.loads(PLAIN.to_json())["abstraction"]
+    assert shattered.notes[-1] in plain().notes
+    document = json.loads(plain().to_json())["abstraction"]
     assert [row["score"] for row in document["parallelism"]] == measured.parallelism.score.tolist()
     assert document["ccgp"][1]["accuracy"] == general.by_component["colour"]
     assert document["shattering"]["accuracy"] == measured.shattering.value
     # Means are sums of parts, so that the same direction leads from value to value everywhere.
     low, high = measured.parallelism.interval[0]
     assert low < 1.0 < high
-    assert f"shape: parallelism {measured.parallelism.score[0]:.2g} (" in PLAIN.describe()
-    assert "The same in all contexts?" in PLAIN.to_html()
+    assert f"shape: parallelism {measured.parallelism.score[0]:.2g} (" in plain().describe()
+    assert "The same in all contexts?" in plain().to_html()
 
 
 def test_decoders_that_would_take_long_are_left_out(monkeypatch):
@@ -157,7 +160,7 @@ def test_values_around_a_circle_are_near_those_that_are(frequency, nearest):
 
 
 def test_an_order_that_many_others_equal_is_said_to_be_one():
-    grading = replace(PLAIN.gradings[0], kind="circular", circular=0.8, p_circular=0.333)
+    grading = replace(plain().gradings[0], kind="circular", circular=0.8, p_circular=0.333)
     assert grading_in_words(grading) == (
         "shape: some values are more alike than others, perhaps as on a circle (steps around it "
         "explain 80 %, but 33 % of all orders of the values explain as much)"
@@ -165,7 +168,7 @@ def test_an_order_that_many_others_equal_is_said_to_be_one():
 
 
 def test_frames_have_rows_for_conditions_and_for_sets():
-    frame = PLAIN.to_frame()
+    frame = plain().to_frame()
     assert len(frame) == 9
     assert frame["shape"].tolist() == ["disc"] * 3 + ["ring"] * 3 + ["star"] * 3
     assert set(frame["verdict on shape"]) <= {"right", "wrong", "too few trials"}
@@ -178,26 +181,26 @@ def test_frames_have_rows_for_conditions_and_for_sets():
           for kind in ("predicted", "low", "high", "measured", "chance")),
         "verdict on colour",
     ]  # fmt: skip
-    readouts = PLAIN.held_out
+    readouts = plain().held_out
     assert readouts is not None
-    whole = PLAIN.to_frame("all")
+    whole = plain().to_frame("all")
     assert list(whole)[: len(frame.columns) + 1] == ["set", *frame]
     assert set(whole) == {*readouts.to_frame(), "verdict on shape", "verdict on colour"}
     pd.testing.assert_frame_equal(whole[list(frame)], frame)
     with pytest.raises(InputError, match='columns is "main" or "all"; got \'short\''):
-        PLAIN.to_frame("short")  # pyright: ignore[reportArgumentType]
-    saliences = PLAIN.saliences_to_frame()
+        plain().to_frame("short")  # pyright: ignore[reportArgumentType]
+    saliences = plain().saliences_to_frame()
     assert saliences["components"].tolist() == ["shape", "colour", "shape x colour"]
     assert (saliences["low"] <= saliences["high"]).all()
     assert saliences["salience"].sum() == pytest.approx(1.0)
 
 
 def test_the_representation_is_the_headline_in_a_line():
-    share = PLAIN.saliences.saliences[0,] + PLAIN.saliences.saliences[1,]
+    share = plain().saliences.saliences[0,] + plain().saliences.saliences[1,]
     # Saliences add up to 1, so that the interval is that of the pair, from the other side.
-    ends = 1.0 - np.array(PLAIN.saliences.saliences_interval[0, 1])[::-1]
+    ends = 1.0 - np.array(plain().saliences.saliences_interval[0, 1])[::-1]
     low, high = (f"{100 * min(end, 1.0):.0f} %" for end in ends)
-    assert repr(PLAIN) == (
+    assert repr(plain()) == (
         "Measurement(72 trials of 30 neurons, 9 conditions: Parts by themselves make up "
         f"{100 * min(share, 1.0):.0f} % of what separates conditions ({low} to {high}).)"
     )
@@ -206,7 +209,7 @@ def test_the_representation_is_the_headline_in_a_line():
 def test_headlines_say_what_limits_them():
     noise = pw.measure(trials_of(noise=300.0, repeats=2), bootstrap=40, held_out="none")
     assert headline(noise).startswith("How compositional these responses are cannot be said from")
-    coarse = replace(PLAIN, saliences=replace(PLAIN.saliences, structure=0.3))
+    coarse = replace(plain(), saliences=replace(plain().saliences, structure=0.3))
     assert headline(coarse).endswith("That is a mean over values of which some look alike.")
 
 
@@ -232,11 +235,11 @@ def test_pairs_of_too_many_conditions_are_refused_at_once(monkeypatch):
 
 
 def test_json_is_what_was_measured():
-    document = json.loads(PLAIN.to_json())
+    document = json.loads(plain().to_json())
     assert document["trials"] == 72
     assert [entry["name"] for entry in document["components"]] == ["shape", "colour"]
     assert document["saliences"][0]["salience"] == pytest.approx(
-        PLAIN.saliences.saliences[(0,)], abs=0
+        plain().saliences.saliences[(0,)], abs=0
     )
     rows = document["held_out"]["rows"]
     assert rows[0]["condition"] == ["disc", "blue"]
@@ -272,7 +275,7 @@ def read(html):
 
 def test_the_page_says_what_the_text_says(tmp_path):
     path = tmp_path / "page.html"
-    html = PLAIN.to_html(path)
+    html = plain().to_html(path)
     assert path.read_text("utf-8") == html
     reader = read(html)
     words = " ".join(" ".join(reader.words).split())
@@ -303,10 +306,10 @@ def test_whitening_changes_saliences_and_no_readout(whiten):
     trials = pw.recordings.from_trials(*recording(), groups="run")
     whitened = pw.measure(trials, whiten=whiten, bootstrap=50).held_out
     assert whitened is not None
-    assert PLAIN.held_out is not None
-    np.testing.assert_array_equal(whitened.predicted, PLAIN.held_out.predicted)
+    assert plain().held_out is not None
+    np.testing.assert_array_equal(whitened.predicted, plain().held_out.predicted)
     # Predictions from saliences are of the responses that are read out, in their units.
-    np.testing.assert_allclose(whitened.from_saliences, PLAIN.held_out.from_saliences, atol=1e-9)
+    np.testing.assert_allclose(whitened.from_saliences, plain().held_out.from_saliences, atol=1e-9)
 
 
 def test_time_has_a_course_and_a_window():
@@ -357,12 +360,12 @@ def test_a_trial_of_each_condition_is_refused_with_the_likely_reason():
 
 
 def test_shares_above_one_are_said_to_be_all():
-    grading = replace(PLAIN.gradings[0], kind="ordered", ordered=1.37, circular=1.2,
+    grading = replace(plain().gradings[0], kind="ordered", ordered=1.37, circular=1.2,
                       p_ordered=0.01, p_circular=0.01)  # fmt: skip
     assert grading_in_words(grading).endswith("as on a line (steps along it explain 100 %)")
     grading = replace(grading, kind="circular")
     assert grading_in_words(grading).endswith("as on a circle (steps around it explain 100 %)")
-    result = replace(PLAIN, saliences=replace(PLAIN.saliences, structure=1.02))
+    result = replace(plain(), saliences=replace(plain().saliences, structure=1.02))
     assert structure_in_words(result).startswith("Shared parts explain 100 % of how similar")
 
 
@@ -377,11 +380,11 @@ def test_what_is_of_pseudo_trials_is_said(groups):
     said = "which combine trials of one condition from different sessions"
     (note,) = [note for note in pw.measure(trials, bootstrap=20).notes if said in note]
     assert note.endswith("; groups are not kept") == (groups is not None)
-    assert not any(said in note for note in PLAIN.notes)
+    assert not any(said in note for note in plain().notes)
 
 
 def test_verdicts_follow_the_certainty():
-    readouts = PLAIN.held_out
+    readouts = plain().held_out
     assert readouts is not None
     for row in range(9):
         certainty = readouts.certainty[row, 0]
@@ -475,10 +478,10 @@ def test_units_and_offsets_change_no_verdict(factor):
     moved = pw.measure(
         pw.recordings.from_trials(factor * (responses + 7.0), table, groups="run"), bootstrap=50
     )
-    plain, scaled = PLAIN.to_frame("all"), moved.to_frame("all")
-    numbers = [c for c in plain if plain[c].dtype == float]
-    np.testing.assert_allclose(scaled[numbers], plain[numbers], rtol=1e-5, atol=1e-5)
-    assert scaled["verdict on shape"].tolist() == plain["verdict on shape"].tolist()
+    unscaled, scaled = plain().to_frame("all"), moved.to_frame("all")
+    numbers = [c for c in unscaled if unscaled[c].dtype == float]
+    np.testing.assert_allclose(scaled[numbers], unscaled[numbers], rtol=1e-5, atol=1e-5)
+    assert scaled["verdict on shape"].tolist() == unscaled["verdict on shape"].tolist()
     np.testing.assert_allclose(
-        moved.saliences_to_frame().iloc[:, 2:], PLAIN.saliences_to_frame().iloc[:, 2:], atol=1e-7
+        moved.saliences_to_frame().iloc[:, 2:], plain().saliences_to_frame().iloc[:, 2:], atol=1e-7
     )

@@ -141,13 +141,22 @@ def dual_weights(
     for side in (-1, 1):
         chosen = labels == side
         weights += 0.5 * chosen / chosen.sum(axis=1, keepdims=True)
-    shared, group = np.unique(weights, axis=0, return_inverse=True)
-    dual = np.empty((len(kernel), labels.shape[1], len(labels)))
-    for i, omega in enumerate(shared):
-        chosen = group.ravel() == i
-        centred = np.diag(omega) - np.outer(omega, omega)
-        target = (omega * labels[chosen]).T
-        dual[..., chosen] = np.linalg.solve(np.eye(len(omega)) + centred @ kernel, target)
+    _, group, sizes = np.unique(weights, axis=0, return_inverse=True, return_counts=True)
+    members = np.split(np.argsort(group.ravel(), kind="stable"), np.cumsum(sizes)[:-1])
+    n_places, n_conditions = kernel.shape[:2]
+    dual = np.empty((n_places, n_conditions, len(labels)))
+    step = max(1, MOST_ENTRIES // (n_places * n_conditions**2))
+    # Systems with as many right sides are solved in one call.
+    for size in np.unique(sizes):
+        alike = np.array([chosen for chosen in members if len(chosen) == size])
+        for first in range(0, len(alike), step):
+            chosen = alike[first : first + step]
+            omega = weights[chosen[:, 0]]
+            centred = omega[:, :, None] * (np.eye(n_conditions) - omega[:, None, :])
+            target = (omega[:, None] * labels[chosen]).swapaxes(1, 2)
+            systems = np.eye(n_conditions) + centred[:, None] @ kernel
+            solved = np.linalg.solve(systems, target[:, None])
+            dual[..., chosen.ravel()] = np.moveaxis(solved, 0, 2).reshape(*dual.shape[:2], -1)
     # Both sides weigh the same, so that the mean label is 0.
     return dual, -np.sum(weights.T * (kernel @ dual), axis=1, keepdims=True)
 
