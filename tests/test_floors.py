@@ -26,6 +26,7 @@ FLOORS = {
     "_door": 0.7,
     "_progress": 0,
     "_delimited": 0,
+    "_device": 3,  # the first that imports JAX
     "_reading": 0,
     "_tables": 0.5,
     "_threads": 0,
@@ -43,8 +44,8 @@ FLOORS = {
     "atlas": 2.7,  # stands on the audit
     "_theories": 2.4,
     "comparison": 2.5,
-    "flows": 3,
-    "networks": 3,
+    "flows": 3.1,
+    "networks": 3.1,
     "torch": 3.5,  # stands on networks
     "training": 4,
     "recommendation": 4.5,  # stands on floors 0 to 4

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from partwhole._device import on_device
 from partwhole.flows._inputs import SYMMETRY
 from partwhole.flows._population import Population
 
@@ -74,9 +75,9 @@ def without_rounding(weights: list[np.ndarray], biases: list[np.ndarray] | None)
             b[k] = b[k].copy()
             b[k][thin] = (turn.swapaxes(-1, -2) @ b[k][thin][..., None])[..., 0]
     if b is None:
-        return tuple((jnp.asarray(weight),) for weight in w)
+        return tuple((on_device(weight),) for weight in w)
     pairs = zip(w, b, strict=True)
-    return tuple((jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in pairs)
+    return tuple((on_device(weight), on_device(bias)) for weight, bias in pairs)
 
 
 def bottleneck_notes(layers: Layers, population: Population) -> tuple[str, ...]:

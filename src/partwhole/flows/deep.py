@@ -22,6 +22,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._inputs import grid
@@ -174,8 +175,8 @@ def follow_deep(
     """Return the path of deep linear networks, in gradient time."""
     times = grid(times)
     layers, m, best = _on_one_axis(system)
-    tolerances = jnp.asarray([rtol, atol], dtype=float)
-    reached, complete = _flows(layers, m, best, jnp.asarray(padded(times)), tolerances, max_steps)
+    tolerances = on_device([rtol, atol], float)
+    reached, complete = _flows(layers, m, best, on_device(padded(times)), tolerances, max_steps)
     finished = np.asarray(complete)
     outcome = FlowOutcome.REACHED if finished.all() else FlowOutcome.MAX_STEPS
     notes = bottleneck_notes(layers, system.population)
@@ -187,7 +188,7 @@ def follow_deep(
 def descend_deep(system: Deep, step_size: float, record: Int[np.ndarray, " T"]) -> Path:
     """Return the path of deep linear networks in steps of gradient descent."""
     layers, m, best = _on_one_axis(system)
-    gaps = jnp.asarray(np.diff(padded(record), prepend=0))
+    gaps = on_device(np.diff(padded(record), prepend=0))
     reached = _descents(layers, m, best, gaps, jnp.asarray(step_size))
     states = [np.asarray(part)[:, -len(record) :] for part in reached]
     finite = np.all([np.isfinite(s).reshape(len(s), -1).all(axis=1) for s in states], axis=0)
@@ -204,8 +205,8 @@ def _on_one_axis(system: Deep) -> tuple[Layers, Float[Array, "m m"], Float[Array
     if biases is not None:
         biases = [bias.reshape(-1, bias.shape[-1]) for bias in biases]
     population = system.population
-    best = None if population.is_identity else jnp.asarray(population.best)
-    return without_rounding(weights, biases), jnp.asarray(population.moment), best
+    best = None if population.is_identity else on_device(population.best)
+    return without_rounding(weights, biases), on_device(population.moment), best
 
 
 def _failure_notes(fine: np.ndarray, batch: tuple[int, ...], failure: str) -> tuple[str, ...]:

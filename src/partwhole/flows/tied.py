@@ -15,8 +15,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.flows._inputs import Power, factor, grid, moment
@@ -146,16 +147,15 @@ def follow_tied(
     batch, d = u0.shape[:-2], u0.shape[-1]
     a = np.broadcast_to(system.driving_moment, (*batch, d, d)).reshape(-1, d, d)
     reached, complete = _solve(
-        jnp.asarray(u0.reshape(-1, d, d)),
-        jnp.asarray(a),
-        jnp.asarray(PACE[clock] * padded(times)),
-        jnp.asarray([rtol, atol], dtype=float),
+        u0.reshape(-1, d, d),
+        a,
+        on_device(PACE[clock] * padded(times)),
+        on_device([rtol, atol], float),
         max_steps,
     )
-    states = np.asarray(reached)[:, -len(times) :].reshape(*batch, len(times), d, d)
-    finished = np.asarray(complete)
-    outcome = FlowOutcome.REACHED if finished.all() else FlowOutcome.MAX_STEPS
-    return Path(times, states, clock, outcome, notes=_notes(u0, a, finished), system=system)
+    states = reached[:, -len(times) :].reshape(*batch, len(times), d, d)
+    outcome = FlowOutcome.REACHED if complete.all() else FlowOutcome.MAX_STEPS
+    return Path(times, states, clock, outcome, notes=_notes(u0, a, complete), system=system)
 
 
 def descend_tied(
@@ -196,16 +196,18 @@ def _notes(u0: np.ndarray, a: np.ndarray, complete: np.ndarray) -> tuple[str, ..
 
 
 def _solve(
-    u0: Float[Array, "n d d"],
-    a: Float[Array, "n d d"],
+    u0: Float[np.ndarray, "n d d"],
+    a: Float[np.ndarray, "n d d"],
     times: Float[Array, " T"],
     tolerances: Float[Array, " 2"],
     max_steps: int,
-) -> tuple[Float[Array, "n T d d"], Array]:
+) -> tuple[Float[np.ndarray, "n T d d"], Bool[np.ndarray, " n"]]:
     if len(u0) == 1:  # twice as fast as a batch of one
-        states, complete = _single(u0[0], a[0], times, tolerances, max_steps)
-        return states[None], complete[None]
-    return _batch(u0, a, times, tolerances, max_steps)
+        single = _single(on_device(u0[0]), on_device(a[0]), times, tolerances, max_steps)
+        states, complete = (np.asarray(part)[None] for part in single)
+        return states, complete
+    states, complete = _batch(on_device(u0), on_device(a), times, tolerances, max_steps)
+    return np.asarray(states), np.asarray(complete)
 
 
 def _flow(
@@ -232,9 +234,9 @@ def _descent(
     system: Tied, steps: int, step_size: float, on: Literal["factor", "matrix"]
 ) -> tuple[Float[np.ndarray, "T d d"], tuple[str, ...], FlowOutcome]:
     """Return all states of a descent, what to note about them, and how it ended."""
-    start = jnp.asarray(system.initial_factor if on == "factor" else system.w0)
+    start = on_device(system.initial_factor if on == "factor" else system.w0)
     states = np.asarray(
-        _steps(start, jnp.asarray(system.driving_moment), jnp.asarray(step_size), steps, on)
+        _steps(start, on_device(system.driving_moment), jnp.asarray(step_size), steps, on)
     )
     finite = np.asarray(np.isfinite(states).all(axis=(1, 2)))
     stop = len(finite) if finite.all() else int(np.argmin(finite))

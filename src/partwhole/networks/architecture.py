@@ -8,11 +8,11 @@ from itertools import pairwise
 from typing import Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
 from partwhole._checks import require, seed_list
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Count, Real, Seed
 from partwhole.networks.initial import LAWS, SCALELESS, framework
@@ -114,7 +114,7 @@ class Architecture:
             For a dimension or outputs below 1, or a seed below 0.
         """
         drawn = self.networks(dimension, seeds=[seed], outputs=outputs)
-        return jax.tree.map(lambda w: jnp.asarray(np.asarray(w)[0]), drawn)
+        return jax.tree.map(lambda w: on_device(np.asarray(w)[0]), drawn)
 
     @door
     def networks(
@@ -149,7 +149,7 @@ class Architecture:
         drawn = [self._draw(np.random.default_rng([seed, WEIGHTS]), sizes) for seed in chosen]
         # By NumPy: compiling the draws would take longer than training.
         weights, biases = (
-            tuple(jnp.asarray(np.stack(arrays), jnp.float32) for arrays in zip(*kind, strict=True))
+            tuple(on_device(np.stack(arrays), np.float32) for arrays in zip(*kind, strict=True))
             for kind in zip(*drawn, strict=True)
         )
         return MLP(weights, biases if self.bias else None, self.nonlinearity)

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Count, Positive, Seed
 from partwhole.features import ReLUGates
@@ -161,7 +162,7 @@ class GatedNetwork(eqx.Module):
             contexts = 1 if kind is None or isinstance(kind, LearnedGates) else kind.n_contexts
             inputs = 1 if parallel and 0 < place < len(units) - 1 else fan_in
             drawn = LAWS[initial](rng, (count * contexts, inputs), inputs, float(scale))
-            weights.append(jnp.asarray(drawn.reshape(count, contexts, inputs), jnp.float32))
+            weights.append(on_device(drawn.reshape(count, contexts, inputs), np.float32))
             fan_in = count
         return cls(tuple(weights), gates, jnp.zeros((), jnp.float32) if bias else None, parallel)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole.networks.network import (
     Inputs,
@@ -96,7 +96,7 @@ def activations(
 
     def read(rows: np.ndarray) -> list[Array]:
         return _layers(
-            network, jnp.asarray(rows, precision(network)), _contexts(network, rows), places
+            network, on_device(rows, precision(network)), _contexts(network, rows), places
         )
 
     return _in_chunks(network, read, inputs)
@@ -122,7 +122,7 @@ def layer_by_layer(
 
         def read(rows: np.ndarray, place: int = place, x: np.ndarray = x) -> list[Array]:
             at = jax.tree.map(lambda codes: codes[rows], contexts)
-            return [_layer(network, jnp.asarray(x[rows], precision(network)), at, place, in_batch)]
+            return [_layer(network, on_device(x[rows], precision(network)), at, place, in_batch)]
 
         (x,) = _in_chunks(network, read, np.arange(len(x)), len(x) if in_batch else None)
         yield name, x

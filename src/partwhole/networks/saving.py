@@ -11,10 +11,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from partwhole._checks import InputError, require
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._reading import read_npz
 from partwhole._writing import npz, write_all
@@ -144,7 +144,7 @@ def _rebuilt(described: Any, arrays: Any, kinds: dict[str, type]) -> Any:
         if not described["jax"]:
             return array
         with jax.enable_x64(array.dtype == np.float64):
-            return jnp.asarray(array)
+            return on_device(array)
     title = described["kind"]
     kind = kinds.get(title) or _kind(title)
     fields = described["fields"].items()

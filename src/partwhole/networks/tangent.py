@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Index, Positive
@@ -175,7 +175,7 @@ def _slopes_of(
         arrays = [np.empty((len(rows), leaf.size), leaf.dtype) for leaf in leaves]
         for first in range(0, len(rows), size or len(rows)):
             part = slice(first, first + (size or len(rows)))
-            x = jnp.asarray(rows[part], leaves[0].dtype)
+            x = on_device(rows[part], leaves[0].dtype)
             at = jax.tree.map(lambda array, part=part: array[part], contexts)
             for array, slope, root in zip(
                 arrays,

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
 from partwhole._checks import InputError, require
+from partwhole._device import on_device
 from partwhole._reading import UnreadableError, read_npz
 from partwhole._writing import npz, write_all
 
@@ -128,7 +128,7 @@ def load_checkpoint(
         f"{path} of another run",
         ANEW,
     )
-    return jax.tree.unflatten(shape, [jnp.asarray(arrays[name]) for name in names]), description
+    return jax.tree.unflatten(shape, [on_device(arrays[name]) for name in names]), description
 
 
 def require_continuation(

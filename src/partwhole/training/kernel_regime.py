@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from partwhole._checks import InputError, require
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.features import dense_kernel
@@ -192,7 +193,7 @@ def _readout_gradients(network: Network, inputs: Inputs, output: int) -> Float[n
         return eqx.combine(merged, rest).layer(len(network.names) - 1, x, context)[:, output]
 
     with jax.enable_x64(leaves[0].dtype == np.float64):
-        x = jnp.asarray(features, leaves[0].dtype)
+        x = on_device(features, leaves[0].dtype)
         leaf_gradients = jax.grad(lambda readout: jnp.mean(answers(readout, x, contexts)))(
             dict(enumerate(leaves))
         )
@@ -203,7 +204,7 @@ def _readout_gradients(network: Network, inputs: Inputs, output: int) -> Float[n
             len(readout) > 0, "the last layer has parameters",
             f"{network.names[-1]!r} without any that matter", 'take kind="tangent"',
         )  # fmt: skip
-        single = jax.tree.map(lambda array: jnp.asarray(array)[:, None], (x, contexts))
+        single = jax.tree.map(lambda array: on_device(np.asarray(array)[:, None]), (x, contexts))
         gradients = jax.vmap(
             jax.grad(lambda *arguments: answers(*arguments)[0]), in_axes=(None, 0, 0)
         )(readout, *single)

@@ -31,7 +31,7 @@ from partwhole.training.engines.layered import (
 )
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.problem import TRAINING, ImageProblem
-from partwhole.training.images.step import Kind, State
+from partwhole.training.images.step import Kind, State, copied
 from partwhole.training.images.train import Loop, take_step
 from partwhole.training.problem import Data, Networks, Problem
 from partwhole.training.train import problem_of
@@ -174,7 +174,7 @@ def _walk_on_batches(problem: ImageProblem, run: int, progress: bool) -> Walk:
 
     def walk(rates: Float[np.ndarray, " S"]) -> Float[np.ndarray, " losses"]:
         # A step reuses the memory of its input, so each walk starts from a copy.
-        state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), loop.state)
+        state = copied(loop.state)
         losses, order = [], loop._order(0)
         with bar("trying rates", len(rates) + 1, shown=progress) as advance:
             # The last step only measures the loss before it.

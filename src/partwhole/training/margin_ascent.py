@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Count, NonNegative
 from partwhole.limits.fits import OneSided
@@ -149,14 +149,12 @@ def margin_gradients(
         "pass some of the inputs, all that hold the margin among them",
     )
     with jax.enable_x64(True):
-        weights = tuple(jnp.asarray(np.asarray(weight), jnp.float64) for weight in network.weights)
+        weights = tuple(on_device(weight, np.float64) for weight in network.weights)
         contexts = tuple(
-            None if context is None else jnp.asarray(context, jnp.int32)
+            None if context is None else on_device(context, np.int32)
             for context in network.contexts(inputs)
         )
-        outputs, weight_gradients = _output_gradients(
-            network, weights, jnp.asarray(inputs), contexts
-        )
+        outputs, weight_gradients = _output_gradients(network, weights, on_device(inputs), contexts)
         gradients = np.concatenate(
             [np.asarray(gradient).reshape(n, -1) for gradient in weight_gradients], axis=1
         )
@@ -191,7 +189,7 @@ def _with(network: GatedNetwork, flat: Float[np.ndarray, " P"]) -> GatedNetwork:
     ends = np.cumsum([weight.size for weight in network.weights])[:-1]
     parts = zip(np.split(flat, ends), network.weights, strict=True)
     with jax.enable_x64(True):
-        weights = tuple(jnp.asarray(part.reshape(template.shape)) for part, template in parts)
+        weights = tuple(on_device(part.reshape(template.shape)) for part, template in parts)
     return GatedNetwork(weights, network.gates, None, network.parallel)
 
 

@@ -8,11 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import require, seed_list, whole
+from partwhole._device import on_device
 from partwhole.flows._inputs import recorded_steps
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.networks import Network
@@ -168,7 +168,7 @@ class Problem:
         if not hasattr(ends[0], "lead"):
             return tuple(ends)
         with jax.enable_x64(self.training.dtype == np.float64):
-            return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *ends)
+            return jax.tree.map(lambda *leaves: on_device(np.stack(leaves)), *ends)
 
     def tested(self, run: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the test inputs and targets of one run."""

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole._checks import require, seed_list
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import NonNegative, Positive, Real, Seed
 from partwhole.networks import MLP
@@ -197,7 +198,7 @@ def for_finetuning(
     size = readout_scale * np.sqrt(2.0 / h)
     draws = [np.random.default_rng([seed, READOUT]).standard_normal((1, h)) for seed in chosen]
     with jax.enable_x64(last.dtype == np.float64):
-        new_readout = jnp.asarray(size * np.stack(draws), dtype=last.dtype)
+        new_readout = on_device(size * np.stack(draws), last.dtype)
     return MLP((*scaled.weights[:-1], new_readout), None, networks.nonlinearity)
 
 
@@ -311,7 +312,7 @@ def _reset(leaf: Any, gamma: float, rng: np.random.Generator | None) -> Any:
     with jax.enable_x64(leaf.dtype == np.float64), np.errstate(over="ignore", under="ignore"):
         if isinstance(leaf, np.ndarray):
             return filled.astype(leaf.dtype)
-        return jnp.asarray(filled, dtype=leaf.dtype)
+        return on_device(filled, leaf.dtype)
 
 
 def _some(names: list[str]) -> str:

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from partwhole._device import on_device
 from partwhole._types import Real
-from partwhole.networks.images.layers import EPSILON, Conv, Dense, Drawn, Dropout, Pass
+from partwhole.networks.images.layers import EPSILON, Conv, Dense, Drawn, Dropout, Pass, zeros
 
 SINUSOID = 64  # waves that encode the time
 LONGEST, FINEST = 10_000.0, 1_000.0  # of the sinusoids' periods, and times go from 0 to FINEST
@@ -168,8 +169,7 @@ class Builder:
 
     def norm(self, channels: int) -> GroupNorm:
         """Return a normalisation with scale 1 and shift 0."""
-        ones, zeros = (jnp.full(channels, value, jnp.float32) for value in (1.0, 0.0))
-        return GroupNorm(ones, zeros, self.groups)
+        return GroupNorm(on_device(np.ones(channels), np.float32), zeros(channels), self.groups)
 
     def two(self, inputs: int, hidden: int, outputs: int) -> Two:
         """Draw two dense layers."""
@@ -205,13 +205,13 @@ class Builder:
 
     def silent(self, before: int, channels: int) -> Conv:
         """Return a 3 x 3 convolution whose weights and biases are 0."""
-        kernel = jnp.zeros((3, 3, before, channels), jnp.float32)
-        return Conv(kernel, jnp.zeros(channels, jnp.float32))
+        kernel = zeros(3, 3, before, channels)
+        return Conv(kernel, zeros(channels))
 
     def upsample(self, before: int, channels: int) -> Upsample:
         """Draw a transposed convolution."""
         dense = self.drawn.dense(before, 4 * channels, bias=False)
-        return Upsample(dense, jnp.zeros(channels, jnp.float32))
+        return Upsample(dense, zeros(channels))
 
     def attention(self, channels: int, heads: int) -> Attention:
         """Draw the heads."""

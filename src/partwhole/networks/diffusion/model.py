@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks.diffusion.schedule import LinearSchedule
@@ -139,7 +140,7 @@ class DiffusionModel(eqx.Module):
         InputError
             For conditions of the other kind, of another length, or unknown tokens.
         """
-        return _embed(self, jnp.asarray(self.checked(conditions)))
+        return _embed(self, on_device(self.checked(conditions)))
 
     @door(single=("conditions",))
     def checked(self, conditions: Conditions) -> np.ndarray:

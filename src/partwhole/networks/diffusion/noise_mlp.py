@@ -7,13 +7,12 @@ from typing import Annotated
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from partwhole._door import door
 from partwhole._types import Bounds, Count, Seed
 from partwhole.networks.diffusion.layers import Builder, Clock, Two
-from partwhole.networks.images.layers import Dense, Pass
+from partwhole.networks.images.layers import Dense, Pass, zeros
 
 
 class NoiseMLP(eqx.Module):
@@ -78,7 +77,7 @@ def noise_mlp(
     build = Builder(seed, 1, 0.0, condition, width)
     inner = range(layers - 1)
     sizes = (size, *(width for _ in inner))
-    last = Dense(jnp.zeros((size, width), jnp.float32), jnp.zeros(size, jnp.float32))
+    last = Dense(zeros(size, width), zeros(size))
     return NoiseMLP(
         clock=build.clock(),
         maps=(*(build.drawn.dense(sizes[i], width) for i in inner), last),

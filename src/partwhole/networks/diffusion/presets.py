@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import jax.numpy as jnp
 import numpy as np
 
 from partwhole._checks import require, whole
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Real, Seed
 from partwhole.networks.diffusion.model import DiffusionModel, Words
@@ -87,7 +87,7 @@ def diffusion_model(
     if vocabulary is not None:
         whole("vocabulary", vocabulary, 2, "pass len(space.vocabulary)")
         drawn = np.random.default_rng([seed, 109]).standard_normal((vocabulary - 1, WORD_SIZE))
-        words = Words(jnp.asarray(drawn, jnp.float32))
+        words = Words(on_device(drawn, np.float32))
     length = WORD_SIZE if condition is None else condition
     if name == "vector":
         shape, usual = (size,), VECTOR_ENDS

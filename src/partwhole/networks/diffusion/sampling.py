@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Count, Real, Seed
@@ -108,7 +109,7 @@ def sample(
         for first in range(0, n, size):
             rows = np.minimum(np.arange(first, first + size), n - 1)
             parts = tuple(part[rows] for part in embedding.parts)
-            numbers = jnp.asarray(np.arange(first, first + size, dtype=np.int32))
+            numbers = on_device(np.arange(first, first + size, dtype=np.int32))
             z = _drawn(key, numbers, jnp.int32(0), model.shape)
             inputs = (parts, without, key, numbers)
             ends = (jnp.int32(steps), jnp.float32(guidance))

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from partwhole._device import on_device
 from partwhole.networks.images.windows import Padding, convolve, maximum
 
 MOMENTUM, EPSILON = 0.1, 1e-5  # of batch normalisation, the defaults of frameworks
@@ -221,6 +222,11 @@ def trained(network: eqx.Module) -> eqx.Module:
     return jax.tree.map(mark, network, is_leaf=lambda node: isinstance(node, BatchNorm))
 
 
+def zeros(*shape: int) -> Array:
+    """Return zeros in single precision."""
+    return on_device(np.zeros(shape), np.float32)
+
+
 class Drawn:
     """Source of layers, drawn one after another by NumPy: compiling the draws takes longer.
 
@@ -256,25 +262,25 @@ class Drawn:
         self.norms += 1
         # Separate arrays: training donates their memory.
         scale, shift, mean, variance = (
-            jnp.full(channels, value, jnp.float32) for value in (1.0, 0.0, 0.0, 1.0)
+            on_device(np.full(channels, value), np.float32) for value in (1.0, 0.0, 0.0, 1.0)
         )
         return BatchNorm(scale, shift, mean, variance, self.norms - 1)
 
     def layer_norm(self, channels: int) -> LayerNorm:
         """Return a normalisation with scale 1 and shift 0."""
-        return LayerNorm(jnp.ones(channels, jnp.float32), jnp.zeros(channels, jnp.float32))
+        return LayerNorm(on_device(np.ones(channels), np.float32), zeros(channels))
 
     def normal(self, shape: tuple[int, ...], scale: float) -> Float[Array, "..."]:
         """Draw entries of this standard deviation."""
-        return jnp.asarray(scale * self.rng.standard_normal(shape), jnp.float32)
+        return on_device(scale * self.rng.standard_normal(shape), np.float32)
 
     def _weights(self, shape: tuple[int, ...], fan_in: int, fan_out: int) -> Array:
         if self.law == "framework":
             reach = fan_in**-0.5
-            return jnp.asarray(self.rng.uniform(-reach, reach, shape), jnp.float32)
+            return on_device(self.rng.uniform(-reach, reach, shape), np.float32)
         return self.normal(shape, (2.0 / (fan_in if self.law == "he" else fan_out)) ** 0.5)
 
     def _biases(self, units: int, fan_in: int) -> Array:
         if self.law == "framework":
             return self._weights((units,), fan_in, units)
-        return jnp.zeros(units, jnp.float32)
+        return zeros(units)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from partwhole._device import on_device
 from partwhole.networks.diffusion import DiffusionModel
 
 
@@ -66,4 +67,4 @@ class KeptWeights(NamedTuple):
 
     def model(self, turn: int) -> DiffusionModel:
         """Return the model of a record."""
-        return laid_out(jnp.asarray(self.rows[turn]), self.rest, layout=self.layout)
+        return laid_out(on_device(self.rows[turn]), self.rest, layout=self.layout)

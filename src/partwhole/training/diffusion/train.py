@@ -20,6 +20,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.networks.images.layers import Pass
 from partwhole.training.checkpoints import (
@@ -148,13 +149,13 @@ class Loop:
         )  # fmt: skip
         self.batch, self.per_epoch = problem.batch, problem.per_epoch
         self.stops, self.last = problem.stops, problem.steps
-        self.nothing, self.key = jnp.asarray(model.nothing), jax.random.key(self.seed)
+        self.nothing, self.key = on_device(model.nothing), jax.random.key(self.seed)
         self.pictures = picture_folder(self.sampling, run, problem.runs)
         parameters, self.rest = eqx.partition(model, eqx.is_inexact_array)
         self.layout = Layout.of(parameters)
 
         def row() -> Array:  # a new array each time, as a step reuses the memory of its input
-            return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(parameters)])
+            return flat(parameters)
 
         self.state = State(
             row(), None if self.rule.average is None else row(),
@@ -194,8 +195,8 @@ class Loop:
             turn = place % self.per_epoch
             rows = order[turn * self.batch : (turn + 1) * self.batch]
             self.state = take_step(
-                self.state, self.rest, jnp.asarray(problem.samples[rows]),
-                jnp.asarray(problem.conditions[rows]), self.nothing, self.key,
+                self.state, self.rest, on_device(problem.samples[rows]),
+                on_device(problem.conditions[rows]), self.nothing, self.key,
                 rule=self.rule, layout=self.layout,
             )  # fmt: skip
             place += 1
@@ -355,13 +356,19 @@ def memory_of(problem: DiffusionProblem, run: int = 0) -> int:
         losses = terms(layout.model(row, rest), *batch, key, Pass(key, short=kind.short))
         return sum(map(jnp.mean, losses), jnp.float32(0.0))
 
-    row = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(parameters)])
+    row = flat(parameters)
     samples = jax.ShapeDtypeStruct((problem.batch, *model.shape), jnp.float32)
     conditions = problem.conditions
     words = jax.ShapeDtypeStruct((problem.batch, conditions.shape[1]), conditions.dtype)
     average = 0 if problem.training.average is None else size_of(row)
     key = (layout, kind.short, str(jax.tree.structure(rest)))
     return average + step_memory(loss, row, (samples, words), kind.transformation(), key)
+
+
+def flat(parameters: Any) -> Float[Array, " p"]:
+    """Return a new array of all parameters in one row."""
+    leaves = [np.asarray(leaf).ravel() for leaf in jax.tree.leaves(parameters)]
+    return on_device(np.concatenate(leaves))
 
 
 def engine(problem: DiffusionProblem) -> Callable[[int, float, Any], Trace]:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from partwhole._device import on_device
 from partwhole.networks import MLP
 from partwhole.training.engines.recorded import Recorded
 
@@ -41,8 +42,8 @@ class Batches:
         """Train, and record after each gap of steps; data and networks lead with the runs."""
         dtype = networks.weights[0].dtype
         columns = np.swapaxes(probes, 1, 2)
-        arrays = (jnp.asarray(array.astype(dtype)) for array in (*data, rates, columns))
-        outputs, losses, final = _train(networks, *arrays, jnp.asarray(gaps, jnp.int32))
+        arrays = (on_device(array, dtype) for array in (*data, rates, columns))
+        outputs, losses, final = _train(networks, *arrays, on_device(gaps, np.int32))
         answers = np.swapaxes(np.asarray(outputs, dtype=float), -1, -2)
         return Recorded(answers, np.asarray(losses, dtype=float), final)
 

@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Float, Int
 from partwhole._arrays import Array as ArrayRule
 from partwhole._arrays import Axes
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole._threads import cores
 from partwhole.limits.diagonal import DiagonalWeights
 from partwhole.training.following import Report
@@ -163,13 +164,13 @@ def descend(
     dtype = jax.tree.leaves(problems)[0].dtype
     with jax.enable_x64(dtype == np.float64):
         arguments = jax.tree.map(
-            lambda leaf: jnp.asarray(np.asarray(leaf, dtype)), (weights, problems, shares, settings)
+            lambda leaf: on_device(leaf, dtype), (weights, problems, shares, settings)
         )
-        at = jnp.asarray(stops, jnp.int32)
+        at = on_device(stops, np.int32)
         if batches is None:
             results = _all_samples(*arguments, at, readout_only)
         else:
-            rows, parts = jnp.asarray(batches[0], jnp.int32), jnp.asarray(batches[1].astype(dtype))
+            rows, parts = on_device(batches[0], np.int32), on_device(batches[1], dtype)
             results = _in_batches(*arguments, at, rows, parts, readout_only)
         return jax.tree.map(np.asarray, Path(*results))
 

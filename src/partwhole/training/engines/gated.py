@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.training.following import Report
 from partwhole.training.losses import LOSSES
@@ -223,10 +224,10 @@ def engine(problem: Problem) -> Any:
         with jax.enable_x64(dtype == np.float64):
             network = _cast(starts[run], dtype)
             contexts = tuple(
-                None if codes is None else jnp.asarray(codes, jnp.int32)
+                None if codes is None else on_device(codes, np.int32)
                 for codes in network.contexts(np.asarray(x, dtype=float))
             )
-            data = Data(jnp.asarray(x, dtype), jnp.asarray(y[:, 0], dtype), contexts)
+            data = Data(on_device(x, dtype), on_device(y[:, 0], dtype), contexts)
             if follow:
                 onward = _flow(network, data, training.loss)
             else:
@@ -254,8 +255,8 @@ def _recorded(
         if problem.probes is not None:
             read_out.append(network.predict(problem.probes)[:, None])
         if test is not None:
-            outputs = jnp.asarray(network.predict(test[0])[:, None])
-            tested.append([float(LOSSES[training.loss](outputs, jnp.asarray(test[1])))])
+            outputs = on_device(network.predict(test[0])[:, None])
+            tested.append([float(LOSSES[training.loss](outputs, on_device(test[1])))])
         # By logarithms: the loss itself soon underflows.
         going = not (training.threshold > 0 and labels[-1][0] <= np.log(training.threshold))
         loss = float(np.exp(labels[-1][0]))
@@ -281,10 +282,10 @@ def _descent(problem: Problem, run: int, rate: float, network: GatedNetwork, dat
     everything = np.arange(n, dtype=np.int32)[None], np.full((1, n), 1.0 / n)
     rows, parts = problem.batches(run) or everything
     dtype = data.inputs.dtype
-    numbers = [jnp.asarray(number, dtype) for number in (rate, late_rate, slip)]
-    settings = Descent(numbers[0], numbers[1], jnp.asarray(late), numbers[2])
+    numbers = [on_device(number, dtype) for number in (rate, late_rate, slip)]
+    settings = Descent(numbers[0], numbers[1], on_device(late), numbers[2])
     state = {"weights": trained(network), "speed": at_rest(network)}
-    laid_out = jnp.asarray(rows), jnp.asarray(parts, dtype)
+    laid_out = on_device(rows), on_device(parts, dtype)
 
     def onward(begin: int, end: int) -> tuple[GatedNetwork, float]:
         state["weights"], state["speed"] = descend(
@@ -323,6 +324,6 @@ def _read(network: GatedNetwork, data: Data, loss: Loss) -> tuple[float, float, 
 
 def _cast(network: GatedNetwork, dtype: np.dtype) -> GatedNetwork:
     """Return the network with its weights in a precision, and the same gates."""
-    bias = None if network.bias is None else jnp.asarray(network.bias, dtype)
-    weights = tuple(jnp.asarray(np.asarray(layer), dtype) for layer in network.weights)
+    bias = None if network.bias is None else on_device(network.bias, dtype)
+    weights = tuple(on_device(layer, dtype) for layer in network.weights)
     return GatedNetwork(weights, network.gates, bias, network.parallel)

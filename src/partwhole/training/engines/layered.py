@@ -18,6 +18,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int
 
+from partwhole._device import on_device
 from partwhole.networks import MLP, Network
 from partwhole.networks.network import answers as answers_of
 from partwhole.training.following import Report
@@ -40,12 +41,12 @@ class Layers(NamedTuple):
     def of(cls, network: MLP) -> Layers:
         """Return a network's layers, weights as (in, out)."""
         # Transposed by NumPy: JAX would compile the transpose for each shape.
-        weights = tuple(jnp.array(np.asarray(w).T) for w in network.weights)
+        weights = tuple(on_device(np.asarray(w).T) for w in network.weights)
         return Layers(weights, network.biases or ())
 
     def network(self, like: MLP) -> MLP:
         """Return the network with these layers."""
-        weights = tuple(jnp.array(np.asarray(w).T) for w in self.weights)
+        weights = tuple(on_device(np.asarray(w).T) for w in self.weights)
         return MLP(weights, self.biases or None, like.nonlinearity)
 
 
@@ -120,7 +121,7 @@ def engine(problem: Problem) -> Any:
             )  # fmt: skip
             batches = problem.batches(run)
             if batches is not None:
-                batches = jnp.asarray(batches[0]), jnp.asarray(batches[1], dtype)
+                batches = on_device(batches[0]), on_device(batches[1], dtype)
             return _descend(problem, run, network, layers, data, settings, stops, kind, batches,
                             report)  # fmt: skip
 
@@ -138,14 +139,14 @@ def begun(
     network: Network, x: Float[np.ndarray, "n *shape"], y: Float[np.ndarray, "n k"], kind: Kind
 ) -> tuple[Any, Held]:
     """Return the trained arrays of a network, in the layout of steps, and its data."""
-    rows, targets = jnp.asarray(x), _targets(y, x.dtype, kind.loss)
+    rows, targets = on_device(x), _targets(y, x.dtype, kind.loss)
     if isinstance(network, MLP):
         return Layers.of(network), Held(rows, targets)
     parameters, rest = network.partition()
     contexts = network.contexts(np.asarray(x, dtype=float))
     # Steps donate the memory of their arguments.
     copy = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), parameters)
-    return copy, Held(rows, targets, jax.tree.map(jnp.asarray, contexts), rest)
+    return copy, Held(rows, targets, jax.tree.map(on_device, contexts), rest)
 
 
 def _descend(
@@ -191,9 +192,9 @@ def state_goes(state: State, settings: Settings, limit: float) -> bool:
 def in_precision(network: Network, dtype: np.dtype) -> Network:
     """Return a network with copies of its parameters in a precision."""
     if isinstance(network, MLP):
-        return jax.tree.map(lambda w: jnp.array(np.asarray(w), dtype), network)
+        return jax.tree.map(lambda w: on_device(w, dtype), network)
     parameters, rest = network.partition()
-    cast = jax.tree.map(lambda w: jnp.array(np.asarray(w), dtype), parameters)
+    cast = jax.tree.map(lambda w: on_device(w, dtype), parameters)
     return eqx.combine(cast, rest)
 
 
@@ -203,7 +204,7 @@ def _network(layers: Any, like: Network, data: Held) -> Network:
 
 def _targets(y: Float[np.ndarray, "n k"], dtype: np.dtype, loss: Loss) -> Array:
     """Return targets as numbers of a precision, or as classes."""
-    return jnp.asarray(y, jnp.int32 if loss == "cross entropy" else dtype)
+    return on_device(y, np.int32 if loss == "cross entropy" else dtype)
 
 
 def _at(network: Network, sample: Any, training_data: Held, loss: Loss) -> Held | None:
@@ -212,9 +213,9 @@ def _at(network: Network, sample: Any, training_data: Held, loss: Loss) -> Held 
         return None
     x, y = sample if isinstance(sample, tuple) else (sample, np.zeros((len(sample), 1)))
     dtype = training_data.rows.dtype
-    contexts = jax.tree.map(jnp.asarray, network.contexts(np.asarray(x, dtype=float)))
+    contexts = jax.tree.map(on_device, network.contexts(np.asarray(x, dtype=float)))
     targets = _targets(y, np.dtype(dtype), loss)
-    return Held(jnp.asarray(x, dtype), targets, contexts, training_data.rest)
+    return Held(on_device(x, dtype), targets, contexts, training_data.rest)
 
 
 def rate_shares(network: Network, layers: Any, parametrisation: str) -> Any:

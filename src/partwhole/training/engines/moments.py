@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from partwhole._device import on_device
 from partwhole.networks import MLP
 from partwhole.training.engines.recorded import Recorded
 
@@ -80,7 +81,7 @@ class Moments:
     ) -> tuple[np.ndarray, ...]:
         """Return the moments of the batches and that of all samples."""
         points = np.hstack([inputs, np.ones((len(inputs), 1))]) if self.bias else inputs
-        moments = _batch_moments(jnp.asarray(points), jnp.asarray(order), jnp.asarray(weights))
+        moments = _batch_moments(on_device(points), on_device(order), on_device(weights))
         return np.asarray(moments), points.T @ points / len(points)
 
     def train(
@@ -93,15 +94,15 @@ class Moments:
     ) -> Recorded:
         """Train, and record after each gap of steps; data and networks lead with the runs."""
         batches, whole = data
-        dtype, steps = networks.weights[0].dtype, jnp.asarray(gaps, jnp.int32)
+        dtype, steps = networks.weights[0].dtype, on_device(gaps, np.int32)
         arrays = networks, batches.astype(dtype), rates.astype(dtype)
         if self.lanes:
             # NumPy moves the axes, without compilation.
             run_last = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), 0, -1), arrays)
-            results = _lanes(*jax.tree.map(jnp.asarray, run_last), steps)
+            results = _lanes(*jax.tree.map(on_device, run_last), steps)
             maps, final = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), -1, 0), results)
         else:
-            maps, final = _matrices(*jax.tree.map(jnp.asarray, arrays), steps)
+            maps, final = _matrices(*jax.tree.map(on_device, arrays), steps)
         return Recorded(*_read(np.asarray(maps, dtype=float), whole, probes), final)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole._threads import cores
 from partwhole.networks import MLP
 from partwhole.tasks.relu_teachers import ReLUTeacher
@@ -109,7 +110,7 @@ def descend(
     dtype = samples.inputs.dtype
     with jax.enable_x64(dtype == np.float64):
         current, data, numbers = jax.tree.map(
-            lambda leaf: jnp.asarray(np.asarray(leaf, dtype)), (weights, samples, settings)
+            lambda leaf: on_device(leaf, dtype), (weights, samples, settings)
         )
         losses = np.asarray(_losses(current, data))
         shares = samples.own.mean(axis=0)
@@ -201,7 +202,7 @@ class _Ahead:
         if step >= self._to:
             rows, parts = next(self._layouts)
             self._from, self._to = self._to, self._to + len(rows)
-            self._rows, self._parts = jnp.asarray(rows), jnp.asarray(parts.astype(self._dtype))
+            self._rows, self._parts = on_device(rows), on_device(parts, self._dtype)
         return step - self._from, self._rows, self._parts
 
 
@@ -346,8 +347,8 @@ def engine(problem: Problem) -> Any:
         )
         with jax.enable_x64(dtype == np.float64):
             ends = (
-                jnp.asarray(np.ascontiguousarray(trace.network.hidden.T)),
-                jnp.asarray(trace.network.readout),
+                on_device(trace.network.hidden.T),
+                on_device(trace.network.readout),
             )
         return trace._replace(network=MLP(ends, None, "relu"))
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from partwhole._device import on_device
 from partwhole.tasks.images.composites import Composites
 
 
@@ -56,7 +57,7 @@ class Samples(NamedTuple):
         pictures = (
             neighbour[1].pictures if neighbour and shared else jnp.asarray(source, jnp.float32)
         )
-        return cls(pictures, jnp.asarray(rows, jnp.int32)), layout
+        return cls(pictures, on_device(rows, np.int32)), layout
 
 
 def assemble(

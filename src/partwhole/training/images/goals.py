@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole.networks import ImageNetwork
 from partwhole.tasks.images.composites import Composites
 from partwhole.training.images.assembly import Images, pictures_of
@@ -32,7 +32,7 @@ def judged(
 ) -> dict[str, float]:
     """Return the loss, and the accuracy or the error as a share of the target variance."""
     with np.errstate(all="ignore"):  # of runs that diverged
-        mean = float(_loss(jnp.asarray(outputs), jnp.asarray(goal), loss=loss))
+        mean = float(_loss(on_device(outputs), on_device(goal), loss=loss))
         if loss == "cross entropy":
             # Of outputs that are no numbers none is the largest.
             number = 1.0 if np.isfinite(outputs).all() else np.nan

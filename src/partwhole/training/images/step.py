@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import equinox as eqx
@@ -105,6 +106,24 @@ class State(NamedTuple):
     optimiser: optax.OptState
     step: Int[Array, ""]
     total: Float[Array, " tasks"]  # sum over the epoch so far
+
+
+@partial(jax.jit, static_argnames=("kind", "tasks"))
+def begin(parameters: ImageNetwork, rest: ImageNetwork, *, kind: Kind, tasks: int) -> State:
+    """Return the state before the first step, in one program.
+
+    A step reuses the memory of its input; this copy keeps the caller's network intact.
+    """
+    kept, statistics = jax.tree.map(jnp.copy, (parameters, rest))
+    optimiser = kind.transformation().init(cast(Any, kept))
+    losses = jnp.zeros(tasks, jnp.float32)
+    return State(kept, statistics, optimiser, jnp.zeros((), jnp.int32), losses)
+
+
+@jax.jit
+def copied(state: State) -> State:
+    """Return a copy of a state, in one program."""
+    return jax.tree.map(jnp.copy, state)
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from partwhole._device import on_device
 from partwhole.networks import ImageNetwork
 from partwhole.training.checkpoints import (
     fingerprint,
@@ -32,7 +33,7 @@ from partwhole.training.following import Report
 from partwhole.training.images.assembly import Layout, Samples, assemble
 from partwhole.training.images.goals import judged
 from partwhole.training.images.problem import ImageProblem, ScoredSet, recorded_epochs
-from partwhole.training.images.step import Course, Kind, State, descend, settings_of
+from partwhole.training.images.step import Course, Kind, State, begin, descend, settings_of
 from partwhole.training.losses import LOSSES
 from partwhole.training.memory import require_room, step_memory
 from partwhole.training.results import ImageRecords, Scores, Trace
@@ -85,7 +86,7 @@ def _answers(network: ImageNetwork, samples: Samples, layout: Layout) -> Float[n
     outputs = []
     for first in range(0, n, size):
         rows = np.minimum(np.arange(first, first + size), n - 1).astype(np.int32)
-        outputs.append(np.asarray(_answer(network, samples, jnp.asarray(rows), unaugmented)))
+        outputs.append(np.asarray(_answer(network, samples, on_device(rows), unaugmented)))
     return np.concatenate(outputs)[:n]
 
 
@@ -98,7 +99,7 @@ class Loop:
     ) -> None:  # fmt: skip
         self.training, self.kind, self.seed = training, Kind.of(training, learning_rate), seed
         self.samples, self.layout = scored.samples, scored.layout
-        self.n, self.goal = len(scored.goal), jnp.asarray(scored.goal)
+        self.n, self.goal = len(scored.goal), on_device(scored.goal)
         self.batch = min(training.batch or self.n, self.n)
         self.course = course
         self.per_epoch = self.n // self.batch if course is None else course.per_epoch
@@ -109,12 +110,7 @@ class Loop:
         self.size = float(np.sum(np.square(scored.goal)) / self.n) if squared else 1.0
         self.key = jax.random.key(seed)
         parameters, rest = network.partition()
-        initial = State(
-            parameters, rest, self.kind.transformation().init(cast(Any, parameters)),
-            jnp.zeros((), jnp.int32), jnp.zeros(len(self.batches), jnp.float32),
-        )  # fmt: skip
-        # A step reuses the memory of its input; this copy keeps the caller's network intact.
-        self.state: State = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), initial)
+        self.state = begin(parameters, rest, kind=self.kind, tasks=len(self.batches))
         self.losses: list[list[float]] = []  # of all tasks, epoch by epoch
         self.records: list[tuple[int, dict[str, dict[str, float]]]] = []
         self.answers: list[np.ndarray] = []
@@ -208,7 +204,7 @@ class Loop:
             return self.course.order(epoch)
         rng = np.random.default_rng([self.seed, ORDER, epoch])
         order = rng.permutation(self.n)[: self.per_epoch * self.batch]
-        return jnp.asarray(order.astype(np.int32))
+        return on_device(order, np.int32)
 
     def _end_epoch(self) -> None:
         """Record the losses of an epoch."""

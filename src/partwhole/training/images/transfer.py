@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from partwhole._checks import require
+from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.networks import ImageNetwork
@@ -189,7 +190,7 @@ def _two_tasks(
 ) -> TwoTasks:  # fmt: skip
     """Return the composition of an epoch of both tasks."""
     main, auxiliary = (
-        Half(sets[name].samples, jnp.asarray(sets[name].goal)) for name in ("main", "auxiliary")
+        Half(sets[name].samples, on_device(sets[name].goal)) for name in ("main", "auxiliary")
     )
     batch = training.batch or len(main.goal) + len(auxiliary.goal)
     kind = Kind.of(training, learning_rate)
@@ -236,7 +237,7 @@ def _scored_sets(
         images, columns, rows = split.source(part)
         if id(images) not in held_images:
             held_images[id(images)] = jnp.asarray(images, jnp.float32)
-        samples = Samples(held_images[id(images)], jnp.asarray(rows[:, None], jnp.int32))
+        samples = Samples(held_images[id(images)], on_device(rows[:, None], np.int32))
         goal = columns[rows].astype(np.int32)
         ends = (split.main_classes, split.n_outputs) if part == "auxiliary" else (
             0, split.main_classes

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
+from partwhole._device import on_device
 from partwhole.networks import ImageNetwork
 from partwhole.training.images.assembly import Layout, Samples, assemble
 from partwhole.training.images.step import Kind, State, descend
@@ -185,4 +186,4 @@ class TwoTasks:
         n, size = len(self.halves[task].goal), self.sizes[task]
         whole, needed = n // size * size, self.batches[task] * size
         passes = [rng.permutation(n)[:whole] for _ in range(-(-needed // whole))]
-        return jnp.asarray(np.concatenate(passes)[:needed].astype(np.int32))
+        return on_device(np.concatenate(passes)[:needed], np.int32)
