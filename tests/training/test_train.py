@@ -48,6 +48,13 @@ def plain(network, inputs, targets, transformation, steps, batches=None):
             x = eqx.combine(kept, rest).layer(place, x, contexts)
         return jnp.sum(parts * (x[:, 0] - jnp.asarray(targets, jnp.float32))[rows] ** 2)
 
+    @jax.jit
+    def stepped(kept, state, rows, parts):
+        slope = jax.grad(loss)(kept, rows, parts)
+        with jax.numpy_dtype_promotion("standard"):
+            moves, state = transformation.update(slope, state, kept)
+        return eqx.apply_updates(kept, moves), state
+
     state = transformation.init(kept)
     for step in range(steps):
         rows, parts = (
@@ -55,10 +62,7 @@ def plain(network, inputs, targets, transformation, steps, batches=None):
             if batches is None
             else (batches[0][step], batches[1][step])
         )
-        slope = jax.grad(loss)(kept, rows, jnp.asarray(parts, jnp.float32))
-        with jax.numpy_dtype_promotion("standard"):
-            moves, state = transformation.update(slope, state, kept)
-        kept = eqx.apply_updates(kept, moves)
+        kept, state = stepped(kept, state, rows, parts.astype(np.float32))
     return eqx.combine(kept, rest)
 
 

@@ -155,19 +155,22 @@ def followed(model, training, moves, steps):
     kept, rest = eqx.partition(model, eqx.is_inexact_array)
     state, losses = moves.init(kept), []
 
-    @jax.jit
     @jax.value_and_grad
     def loss(kept, x, c, noise, network):
         parts = terms(eqx.combine(kept, rest), x, c, noise, Pass(network))
         return sum(jnp.mean(part) for part in parts)
 
-    for step in range(steps):
-        which = np.asarray(loop._order(step // 3)).reshape(3, 16)[step % 3]
+    @jax.jit
+    def stepped(kept, state, x, c, step):
         noise, network, _ = jax.random.split(jax.random.fold_in(jax.random.key(3), step), 3)
-        value, slopes = loss(kept, jnp.asarray(x[which]), jnp.asarray(c[which]), noise, network)
+        value, slopes = loss(kept, x, c, noise, network)
         with jax.numpy_dtype_promotion("standard"):
             change, state = moves.update(slopes, state, kept)
-        kept = eqx.apply_updates(kept, change)
+        return eqx.apply_updates(kept, change), state, value
+
+    for step in range(steps):
+        which = np.asarray(loop._order(step // 3)).reshape(3, 16)[step % 3]
+        kept, state, value = stepped(kept, state, x[which], c[which], step)
         losses.append(float(value))
     return kept, losses
 
