@@ -142,13 +142,13 @@ def dual_weights(
         chosen = labels == side
         weights += 0.5 * chosen / chosen.sum(axis=1, keepdims=True)
     _, group, sizes = np.unique(weights, axis=0, return_inverse=True, return_counts=True)
-    members = np.split(np.argsort(group.ravel(), kind="stable"), np.cumsum(sizes)[:-1])
+    order, starts = np.argsort(group.ravel(), kind="stable"), np.cumsum(sizes) - sizes
     n_places, n_conditions = kernel.shape[:2]
     dual = np.empty((n_places, n_conditions, len(labels)))
     step = max(1, MOST_ENTRIES // (n_places * n_conditions**2))
     # Systems with as many right sides are solved in one call.
     for size in np.unique(sizes):
-        alike = np.array([chosen for chosen in members if len(chosen) == size])
+        alike = order[starts[sizes == size][:, None] + np.arange(size)]
         for first in range(0, len(alike), step):
             chosen = alike[first : first + step]
             omega = weights[chosen[:, 0]]
