@@ -13,6 +13,7 @@ import ast
 import hashlib
 import sys
 import sysconfig
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -31,6 +32,7 @@ LEFT_OUT = frozenset(("DECLARATION", "ON_GPU", "PRESETS", "figure", "gather", "n
 PACKAGE = "partwhole"
 FRAME = "partwhole.study."  # runs cells; no cell depends on it,
 ESTIMATES = "partwhole.study.estimates"  # except on these functions
+BLOCKS = frozenset(("body", "orelse", "finalbody", "handlers", "cases"))  # of statements
 BY_NAME = "from "  # marks a package of which names are imported
 _RESTART = "import it again in a new process, or give the path of its file"
 
@@ -195,7 +197,7 @@ def _mentioned(nodes: Any) -> set[str]:
 
 def _imported(tree: ast.AST, package: str) -> Iterator[str]:
     """Yield the modules that a piece of source imports, and names that may be modules."""
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
             # The rooms of partwhole are imported on first use.
@@ -273,19 +275,33 @@ def _written(part: Any) -> str:
     What `ast.unparse` and `ast.dump` return depends on it: versions quote strings within strings
     differently, and write or leave out what is empty.
     """
+    if isinstance(part, list):
+        return f"[{', '.join([_written(piece) for piece in part])}]"
+    if not isinstance(part, ast.AST):
+        return repr(part)
     if isinstance(part, ast.JoinedStr):  # of which some versions have empty pieces
         pieces = [x for x in part.values if not (isinstance(x, ast.Constant) and x.value == "")]
         return f"JoinedStr({_written(pieces)})"
-    if isinstance(part, ast.AST):
-        fields = [
-            f"{name}={_written(value)}"
-            for name, value in ast.iter_fields(part)
-            if value is not None and value != []
-        ]
-        return f"{type(part).__name__}({', '.join(fields)})"
-    if isinstance(part, list):
-        return f"[{', '.join(map(_written, part))}]"
-    return repr(part)
+    fields = [
+        f"{name}={_written(value)}"
+        for name in part._fields
+        if (value := getattr(part, name, None)) is not None and value != []
+    ]
+    return f"{type(part).__name__}({', '.join(fields)})"
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield a piece of source and the statements within it, in the order of `ast.walk`.
+
+    Expressions, which are most of the source, hold none.
+    """
+    waiting = deque([tree])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        for name in node._fields:
+            if name in BLOCKS and isinstance(part := getattr(node, name, None), list):
+                waiting.extend(part)
 
 
 @cache
@@ -298,7 +314,7 @@ def _parsed(path: Path, time: int) -> ast.Module:
         place = f"{path}, line {line}" if line else str(path)
         rule = "a study's modules are Python"
         raise InputError(f"{rule}; got {place}: {error}; correct it") from error
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
