@@ -80,6 +80,21 @@ def test_a_result_of_another_source_says_so(study, tmp_path):
     assert again.data.attrs["outdated"] == 1
 
 
+def test_a_result_that_lacks_what_the_study_weighs_now_is_left_out(study, tmp_path):
+    evidence.keep(run(study, "laptop", tmp_path))
+    path = tmp_path / "some_studies" / "coins" / "tiny.py"
+    text = FEWER.replace('"share": np.', '"part": np.').replace('{"share": ""}', '{"part": ""}')
+    text = text.replace('labels={"share"', 'labels={"part"').replace("data.share", "data.part")
+    path.write_text(text.replace('data["share"]', "data.part"))
+    for name in [name for name in sys.modules if name.startswith("some_studies")]:
+        del sys.modules[name]
+    changed = load("some_studies.coins.tiny")
+    with pytest.raises(InputError, match=r"of an earlier source: AttributeError.*; compute it aga"):
+        stored(changed)
+    quick = run(changed, "quick", tmp_path)
+    assert better(quick) is quick
+
+
 def test_what_cannot_be_stored_or_read(study, tmp_path):
     import tiny_study
 

@@ -84,9 +84,18 @@ def stored(study: ModuleType) -> Result | None:
         raise InputError(f"{rule}; got {path}: {error}; write it again") from error
     data.attrs["outdated"] = int(data.attrs["source"] != fingerprint(study))
     declaration = declared(study)
+    try:
+        findings = findings_of(study, declaration, data)
+    except Exception as error:
+        if not data.attrs["outdated"]:
+            raise
+        raise InputError(
+            f"a stored result has what its study weighs now; got {path}, of an earlier source: "
+            f"{type(error).__name__}: {error}; compute it again"
+        ) from error
     return Result(
-        short_name(study), study, declaration, str(data.attrs["preset"]), data,
-        findings_of(study, declaration, data), float(data.attrs["seconds"]), 0, 0,
+        short_name(study), study, declaration, str(data.attrs["preset"]), data, findings,
+        float(data.attrs["seconds"]), 0, 0,
     )  # fmt: skip
 
 
