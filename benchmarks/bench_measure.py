@@ -3,7 +3,8 @@
 The page of a recording holds saliences, dimensions and abstraction with their intervals, and what
 readouts answer to every condition that could be held out, predicted and measured. The baseline is a
 part of it: scikit-learn's ridge regression of the same labels, once without every condition (of the
-widest recording without ten of them, times their number). Asked for, on two quiet cores: 5 s for
+widest recording without ten of them, times their number). Decoders of unseen conditions are left
+out where they would take long, as in the first recording. Asked for, on two quiet cores: 5 s for
 10,000 trials of 500 neurons in 125 conditions, 30 s for 960 trials of 20,000 voxels in 48.
 
     python benchmarks/bench_measure.py

@@ -25,8 +25,8 @@ from partwhole.recordings import Recording
 LARGEST = 3e10
 # Of a large recording fewer ways of holding out are drawn, and fewer dichotomies, down to these.
 REPETITIONS, SPLITS, DICHOTOMIES = 99, 32, 100
-FOLDS = 5
 LEAST_SPLITS, LEAST_DICHOTOMIES = 4, 25
+FOLDS = 5  # of shattering_dimensionality
 T = TypeVar("T", Parallelism, CrossConditionGeneralization, Shattering)
 
 
