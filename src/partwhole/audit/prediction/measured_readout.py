@@ -167,11 +167,12 @@ def _ridge(case: Case, rows: Int[np.ndarray, " n"]) -> MeasuredReadout | NoReado
             "answer much less: train one, or audit fewer rows or features"
         )
     from partwhole.measures.readouts.noise import penalty_of
+    from partwhole.measures.readouts.trained import ridge_readout
 
     train, test = rows[is_train], case.rows_of(case.held_out)
     penalty = penalty_of(None, features[rows])
-    answers = _trained_ridge(features, table.targets, weights, penalty, train, test)
-    return _of_answers(case, test, answers, _why_trained("ridge readout", reason))
+    readout = ridge_readout(features[train], table.targets[train], penalty, weights[train])
+    return _of_answers(case, test, readout(features[test]), _why_trained("ridge readout", reason))
 
 
 def _why_trained(learner: str, reason: str) -> str:
@@ -179,26 +180,6 @@ def _why_trained(learner: str, reason: str) -> str:
         f"the measured point is the answers of a {learner} that was trained on the training rows, "
         f"not a prediction, since {reason}; other samples of rows will give somewhat different ones"
     )
-
-
-def _trained_ridge(
-    features: Float[np.ndarray, "N p"],
-    targets: Float[np.ndarray, "N k"],
-    weights: Float[np.ndarray, " N"],
-    penalty: float,
-    train: Int[np.ndarray, " n"],
-    test: Int[np.ndarray, " t"],
-) -> Float[np.ndarray, "t k"]:
-    """Return a ridge readout's answers, by the smaller of the two normal equations."""
-    share = weights[train] / weights[train].sum()
-    centre, mean = share @ features[train], share @ targets[train]
-    root = np.sqrt(len(train) * share)[:, None]
-    x, y = root * (features[train] - centre), root * (targets[train] - mean)
-    if x.shape[1] <= len(x):
-        solution = np.linalg.solve(x.T @ x + penalty * np.eye(x.shape[1]), x.T @ y)
-    else:
-        solution = x.T @ np.linalg.solve(x @ x.T + penalty * np.eye(len(x)), y)
-    return (features[test] - centre) @ solution + mean
 
 
 def _margin(case: Case, rows: Int[np.ndarray, " n"]) -> MeasuredReadout | NoReadout:

@@ -9,6 +9,9 @@ from jaxtyping import Float, Int
 
 from partwhole.measures.readouts.labels import are_labels, credit, label_indices
 
+# Of all squares of features, up to which a penalty is too small for normal equations.
+FEW_DIGITS = 1e-7
+
 
 @dataclass(frozen=True, eq=False)
 class Linear:
@@ -32,18 +35,38 @@ class Linear:
 
 
 def ridge_readout(
-    features: Float[np.ndarray, "n p"], targets: Float[np.ndarray, "n k"], ridge: float
+    features: Float[np.ndarray, "n p"],
+    targets: Float[np.ndarray, "n k"],
+    ridge: float,
+    weights: Float[np.ndarray, " n"] | None = None,
 ) -> Linear:
-    """Return the ridge readout with a free intercept; without a penalty that of smallest norm."""
-    centre = features.mean(axis=0)
-    x = features - centre
-    mean_target = targets.mean(axis=0)
-    left, values, right = np.linalg.svd(x, full_matrices=False)
-    kept = values > values.max() * np.finfo(float).eps * max(x.shape)
-    gain = np.zeros_like(values)
-    gain[kept] = values[kept] / (values[kept] ** 2 + ridge)
-    weights = right.T @ (gain[:, None] * (left.T @ (targets - mean_target)))
-    return Linear(centre, weights, mean_target)
+    """Return the ridge readout with a free intercept; without a penalty that of smallest norm.
+
+    Parameters
+    ----------
+    features, targets : float arrays, shapes (n, p) and (n, k)
+    ridge : float
+        Penalty on squared weights.
+    weights : float array, shape (n,), optional
+        Of trials, in proportion; their mean counts as 1.
+    """
+    share = np.full(len(features), 1.0 / len(features))
+    if weights is not None:
+        share = weights / weights.sum()
+    centre, mean_target = share @ features, share @ targets
+    root = np.sqrt(len(features) * share)[:, None]
+    x, y = root * (features - centre), root * (targets - mean_target)
+    if ridge <= FEW_DIGITS * float(np.vdot(x, x)):
+        left, values, right = np.linalg.svd(x, full_matrices=False)
+        kept = values > values.max() * np.finfo(float).eps * max(x.shape)
+        gain = np.zeros_like(values)
+        gain[kept] = values[kept] / (values[kept] ** 2 + ridge)
+        solution = right.T @ (gain[:, None] * (left.T @ y))
+    elif x.shape[1] <= len(x):
+        solution = np.linalg.solve(x.T @ x + ridge * np.eye(x.shape[1]), x.T @ y)
+    else:
+        solution = x.T @ np.linalg.solve(x @ x.T + ridge * np.eye(len(x)), y)
+    return Linear(centre, solution, mean_target)
 
 
 def by_condition(
