@@ -111,15 +111,3 @@ def test_conditions_held_out_one_by_one_say_so_too():
     # Labels have verdicts for it.
     assert held_out_readouts(recording, ridge=1e-3).notes == ()
     assert means.shape == (16, 60)
-
-
-def test_more_conditions_than_features_are_said_to_be():
-    _, responses, index = trials_of(np.random.default_rng(5), 12, 4, 1.0)
-    note = "training conditions are more than 12 features: predicted answers can be too steep"
-    readouts = held_out_readouts(from_trials(responses, GRID[index]))
-    assert readouts.notes[0].startswith(f"15 {note}")
-    train = GRID[index].sum(axis=1) < 6
-    readout = predict_readout(responses, GRID[index], SUMS[index], train)
-    assert readout.notes[0].startswith(f"15 {note}")
-    _, responses, index = trials_of(np.random.default_rng(5), 15, 4, 1.0)
-    assert held_out_readouts(from_trials(responses, GRID[index])).notes == ()

@@ -245,7 +245,8 @@ def _of_prediction(case: Case, readout: Readout, remark: str = "") -> MeasuredRe
     places = readout.rows_of(task.test_components)
     predicted, trained = readout.predicted[places], readout.trained[places]
     targets = task.test_targets.reshape(predicted.shape)
-    variances = np.einsum("ajj->aj", readout.between[places]) + np.diag(readout.within)
+    of_a_trial = readout.between + readout.within - readout.error
+    variances = np.einsum("ajj->aj", of_a_trial[places])
     right = trained_right = None
     if case.has_labels:
         assert case.table.labels is not None

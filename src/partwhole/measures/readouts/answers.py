@@ -22,12 +22,25 @@ class Answers:
         Covariance of the answer over trials of a condition, of a mean training set.
     loss : float array, shape (k, k), default None
         Of ridge: the smallest sum of squared errors and penalty, and its products of outputs.
+    error : float array, shape (A, k, k), default None
+        Covariance of the errors of `mean`, as far as it is over these training sets and trials,
+        too; None where mean answers have no such errors.
     """
 
     mean: Float[np.ndarray, "A k"]
     between: Float[np.ndarray, "A k k"]
     within: Float[np.ndarray, "k k"]
     loss: Float[np.ndarray, "k k"] | None = None
+    error: Float[np.ndarray, "A k k"] | None = None
+
+    @property
+    def of_a_trial(self) -> Float[np.ndarray, "A k k"]:
+        """Return the covariance of the answer to a fresh trial, but for what `mean` has of it.
+
+        With it around `mean`, squared errors and accuracies are right on average.
+        """
+        whole = self.between + self.within
+        return whole if self.error is None else whole - self.error
 
     def mapped(self, weights: Float[np.ndarray, "k j"], offset: Float[np.ndarray, " j"]) -> Answers:
         """Return weighted sums of the answers, plus an offset.
@@ -38,5 +51,6 @@ class Answers:
         >>> answers.mapped(np.array([[2.0]]), np.array([1.0])).between.item()
         4.0
         """
-        between = weights.T @ self.between @ weights
-        return Answers(self.mean @ weights + offset, between, weights.T @ self.within @ weights)
+        between, within = (weights.T @ part @ weights for part in (self.between, self.within))
+        error = None if self.error is None else weights.T @ self.error @ weights
+        return Answers(self.mean @ weights + offset, between, within, error=error)

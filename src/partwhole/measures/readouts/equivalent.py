@@ -41,6 +41,7 @@ from scipy.optimize import brentq
 from partwhole._checks import InputError
 from partwhole.measures._side_by_side import side_by_side
 from partwhole.measures.readouts.answers import Answers
+from partwhole.measures.readouts.closed_form import closed_answers, has_closed_form
 from partwhole.measures.readouts.means import Means, MeasuredMeans, Products, Trials
 from partwhole.measures.readouts.noise import NoiseSpectrum
 from partwhole.measures.readouts.resolvent import Shifted
@@ -129,8 +130,8 @@ def answers_of(
     ridge: float,
     *,
     start: Scalars | None = None,
-) -> tuple[Answers, Scalars]:
-    """Return the answers of a readout, and the scalars of its training set.
+) -> tuple[Answers, Scalars | None]:
+    """Return the answers of a readout, and the scalars of its training set if they are needed.
 
     Parameters
     ----------
@@ -141,6 +142,8 @@ def answers_of(
     start : Scalars, keyword-only, optional
         Those of a training set that differs in a few conditions, from which they are near.
     """
+    if isinstance(means, MeasuredMeans) and has_closed_form(means, counts):
+        return closed_answers(means, counts, targets, ridge), None
     train = counts > 0
     of_training = counts[train].astype(np.float64)
     mean_target = of_training / counts.sum() @ targets[train]
@@ -186,8 +189,8 @@ def answers_without(
     """
 
     def solve(
-        members: Bool[np.ndarray, " A"], starts: list[Scalars] | None
-    ) -> tuple[T, list[Scalars]]:
+        members: Bool[np.ndarray, " A"], starts: list[Scalars | None] | None
+    ) -> tuple[T, list[Scalars | None]]:
         left = np.where(members, 0, counts)
         measured = trials.training(left)
         means: list[Means] = [measured]

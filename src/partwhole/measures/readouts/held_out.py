@@ -28,7 +28,6 @@ from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.readouts.spread import (
     accuracy_intervals,
-    notes_on_conditions,
     notes_on_spread,
     steadier_penalty,
 )
@@ -87,8 +86,7 @@ class HeldOutReadouts:
     over_neurons : float, default NaN
         Variance of predicted answers over populations of neurons, a mean; NaN if not asked for.
     notes : tuple of str
-        Whether answers with numbers vary much between training sets, and which penalty would help;
-        whether conditions outnumber neurons, so that predictions can be off.
+        Whether answers with numbers vary much between training sets, and which penalty would help.
     """
 
     recording: Recording
@@ -286,7 +284,9 @@ def held_out_readouts(
     Left-out answers are those of single fits without the set, in closed form. Groups are not used:
     what the trials of a run have in common counts as noise that is independent between trials, so
     that answers vary more than is predicted where it is large. Close to as many neurons as training
-    trials answers vary most, and less with a larger penalty: `larger_ridge` names one.
+    trials answers vary most, and less with a larger penalty: `larger_ridge` names one. Where
+    training conditions outnumber neurons, predicted answers are the measured ones, and only their
+    deviations and accuracies are predicted (`closed_form`).
 
     Examples
     --------
@@ -359,8 +359,7 @@ def _held_out(
     larger = larger_penalty(
         of_conditions, sets, trials, by_condition, labelled, least, unit, certainty, threads
     )
-    n_training = len(conditions) - round(float(np.mean(sets.sum(axis=1))))
-    notes = notes_on_conditions(n_training, whole.n_neurons)
+    notes: tuple[str, ...] = ()
     if not labelled:
 
         def error_with(ridge: float) -> float:
@@ -371,7 +370,7 @@ def _held_out(
             )  # fmt: skip
             return float(np.sqrt(np.concatenate(list(means)).mean()))
 
-        notes += notes_on_spread(
+        notes = notes_on_spread(
             _variances(between), by_condition, whole.n_neurons, training_trials(sets, trials),
             lambda: steadier_penalty(least, unit, error_with),
         )  # fmt: skip

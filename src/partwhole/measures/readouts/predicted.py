@@ -26,7 +26,7 @@ def predicted_rows(
 ) -> tuple[np.ndarray, ...]:
     """Return mean, both covariances, accuracy and certainty of answers to held-out conditions."""
     mean, between = answer.mean[members], answer.between[members]
-    of_trial = between + answer.within
+    of_trial = answer.of_a_trial[members]
     of_mean = between + answer.within / trials[:, None, None]
     accuracy, certainty = (np.empty((len(mean), len(labelled))) for _ in range(2))
     for j, (columns, values) in enumerate(labelled):

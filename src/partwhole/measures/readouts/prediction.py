@@ -15,11 +15,7 @@ from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of
 from partwhole.measures.readouts.result import Readout
-from partwhole.measures.readouts.spread import (
-    notes_on_conditions,
-    notes_on_spread,
-    steadier_penalty,
-)
+from partwhole.measures.readouts.spread import notes_on_spread, steadier_penalty
 from partwhole.measures.readouts.svm import SVM
 from partwhole.measures.readouts.trained import Linear, by_condition, ridge_readout
 from partwhole.measures.readouts.trials import trials_of_arrays, trials_of_recording
@@ -92,7 +88,9 @@ def predict_readout(
     theirs, a prediction follows the readout of these trials more closely than `between` says, which
     is over training sets. Close to as many features as trials the answers themselves vary most, and
     by far less with a larger ridge; there predicted accuracies are too low by up to .07. Where
-    training conditions outnumber features, predictions are too steep (`notes`).
+    training conditions outnumber features, answers of ridge and LDA to held-out conditions are
+    those of the readout of these trials, at measured means, and only deviations and accuracies are
+    predicted, without a fixed point (`closed_form`).
 
     LDA follows from ridge regression by optimal scoring (`lda`), SVMs from equations of the same
     kind for other losses (`margins`); both are approximate where trials are few. The scale of all
@@ -158,10 +156,15 @@ def predict_readout(
         "pass labels, or leave classifier out",
     )
     x = of.features
-    measured = Trials.of(x, index, of.conditions)
+    used = np.ones_like(train)
+    repeats, n_trained = np.maximum(counts - 1, 0).sum(), np.count_nonzero(counts)
+    if n_trained - 1 > x.shape[1] and repeats > 1 and not isinstance(classifier, SVM):
+        # The closed form is of all trials of the training conditions.
+        used = train | (counts == 0)[index]
+    measured = Trials.of(x[used], index[used], of.conditions)
     described = measured.training(counts)
     trained: Linear | None
-    notes = notes_on_conditions(int(np.sum(counts > 0)), x.shape[1])
+    notes: tuple[str, ...] = ()
     if classifier is not None:
         answers = classifier.answers(described, counts, of.targets)
         trained = classifier.train(x[train], y[train])
@@ -194,6 +197,7 @@ def predict_readout(
         answers.between,
         answers.within,
         *of_others,
+        np.zeros_like(answers.between) if answers.error is None else answers.error,
         of.names,
         of.values,
         of.outputs,

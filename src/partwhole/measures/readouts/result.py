@@ -42,11 +42,13 @@ class Readout:
         of each condition; NaN where there are none, and for a hinge loss without scikit-learn.
     trained_accuracy : float array, shape (A,)
         Share of these trials with the right label; NaN for other targets than labels, too.
+    error : float array, shape (A, k, k)
+        Covariance of the errors of predicted answers, as far as they are over training sets and
+        trials: of held-out conditions where training conditions outnumber features, else 0.
     names, values, outputs : tuples
         Of a recording: names of its components, their values, and what the outputs are.
     notes : tuple of str
-        Whether answers with numbers vary much between training sets, and which penalty would help;
-        whether conditions outnumber features, so that predictions can be off.
+        Whether answers with numbers vary much between training sets, and which penalty would help.
     """
 
     conditions: Int[np.ndarray, "A C"]
@@ -58,6 +60,7 @@ class Readout:
     within: Float[np.ndarray, "k k"]
     trained: Float[np.ndarray, "A k"]
     trained_accuracy: Float[np.ndarray, " A"]
+    error: Float[np.ndarray, "A k k"]
     names: tuple[str, ...] = ()
     values: tuple[tuple[Hashable, ...], ...] = ()
     outputs: tuple[str, ...] = ()
@@ -141,7 +144,8 @@ class Readout:
             "other targets",
             "compare predicted with trained",
         )
-        return right_shares(self.predicted, self._of_a_trial, label_indices(self.targets))
+        spread = self._of_a_trial - self.error
+        return right_shares(self.predicted, spread, label_indices(self.targets))
 
     @property
     def _of_a_trial(self) -> Float[np.ndarray, "A k k"]:

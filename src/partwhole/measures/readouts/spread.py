@@ -74,22 +74,6 @@ def notes_on_spread(
     return (note,)
 
 
-def notes_on_conditions(n_conditions: int, n_features: int) -> tuple[str, ...]:
-    """Return a note where training conditions outnumber features.
-
-    Means then share their noise's directions, and its products are not the same for all of them, as
-    predictions have it (`means.MeasuredMeans`). Slopes of predicted answers on targets in
-    simulations of 64 and 196 conditions with 20 features were .04 to .13 too large with 2 to 8
-    trials of each; with more features than conditions up to .07 too small with 2 trials.
-    """
-    if n_conditions <= n_features:
-        return ()
-    return (
-        f"{n_conditions:,} training conditions are more than {n_features:,} features: predicted "
-        "answers can be too steep, by up to 0.1; trained readouts stand beside them",
-    )
-
-
 def accuracy_intervals(
     mean: Float[np.ndarray, "R k"],
     between: Float[np.ndarray, "R k k"],
