@@ -49,17 +49,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.measures.readouts.answers import Answers
-from partwhole.measures.readouts.means import Means, MeasuredMeans
+from partwhole.measures.readouts.means import MeasuredMeans
 from partwhole.measures.readouts.resolvent import Estimate
 
 
-def has_closed_form(means: Means, counts: Int[np.ndarray, " A"]) -> bool:
-    """Return whether training conditions outnumber features, and have no trials but these."""
-    if not (isinstance(means, MeasuredMeans) and isinstance(means.covariance, Estimate)):
-        return False
+def has_closed_form(means: MeasuredMeans, counts: Int[np.ndarray, " A"]) -> bool:
+    """Return whether training conditions, with all their trials, outnumber features."""
     train = counts > 0
     all_trials = np.allclose(counts[train] * means.error[train], 1.0)
-    return bool(all_trials and train.sum() - 1 > means.along.shape[1])
+    is_estimated = isinstance(means.covariance, Estimate)
+    return bool(is_estimated and all_trials and train.sum() - 1 > means.along.shape[1])
 
 
 def closed_answers(

@@ -58,7 +58,8 @@ def right_shares(
     """Return how often normal answers are those of the label: by sign, or the largest."""
     k = means.shape[1]
     if k == 1:
-        signed, spread = (2 * labels - 1) * means[:, 0], np.sqrt(covariances[:, 0, 0])
+        signed = (2 * labels - 1) * means[:, 0]
+        spread = np.sqrt(np.maximum(covariances[:, 0, 0], 0.0))
         # Without spread the answer is the same in all trials.
         certain = 0.5 * (1.0 + np.sign(signed))
         ratio = np.divide(signed, spread, out=np.zeros_like(signed), where=spread > 0)

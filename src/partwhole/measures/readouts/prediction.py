@@ -88,9 +88,9 @@ def predict_readout(
     theirs, a prediction follows the readout of these trials more closely than `between` says, which
     is over training sets. Close to as many features as trials the answers themselves vary most, and
     by far less with a larger ridge; there predicted accuracies are too low by up to .07. Where
-    training conditions outnumber features, answers of ridge and LDA to held-out conditions are
-    those of the readout of these trials, at measured means, and only deviations and accuracies are
-    predicted, without a fixed point (`closed_form`).
+    training conditions outnumber features, and have repeated training trials, answers of ridge and
+    LDA to held-out conditions are those of the readout of these trials, at measured means, and only
+    deviations and accuracies are predicted, without a fixed point (`closed_form`).
 
     LDA follows from ridge regression by optimal scoring (`lda`), SVMs from equations of the same
     kind for other losses (`margins`); both are approximate where trials are few. The scale of all
