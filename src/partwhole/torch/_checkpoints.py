@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole._progress import bar
+from partwhole.measures.concepts._frame import coordinates_frame
 from partwhole.recordings._tensors import is_tensor, tensor_to_numpy
 
 if TYPE_CHECKING:
@@ -48,17 +49,7 @@ class CheckpointReadings:
         pandas.DataFrame
             With the columns run, prompt, step, sample, concept (numbered from 0) and coordinate.
         """
-        import pandas as pd
-
-        names = ["run", "prompt", "step", "sample", "concept"]
-        parts = []
-        for name, coordinates in self.coordinates.items():
-            runs, _, n, concepts = coordinates.shape
-            index = pd.MultiIndex.from_product(
-                [range(runs), [name], self.steps, range(n), range(concepts)], names=names
-            )
-            parts.append(pd.DataFrame({"coordinate": coordinates.reshape(-1)}, index=index))
-        return pd.concat(parts).reset_index()
+        return coordinates_frame(self.steps, self.coordinates)
 
 
 def several(callables: Any, call: str) -> list[Callable[..., Any]]:

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from partwhole._checks import require
-from partwhole.networks.images.layer_norm import EpsilonLayerNorm
 from partwhole.networks.images.layers import Dense, LayerNorm
 from partwhole.networks.images.network import ImageNetwork
 from partwhole.networks.images.transformer import (
@@ -104,7 +103,7 @@ def network_for(
 
     def as_in_torchvision(node: Any) -> Any:
         if isinstance(node, LayerNorm):
-            return EpsilonLayerNorm(node.scale, node.shift, epsilon)
+            return replace(node, epsilon=epsilon)
         if isinstance(node, Attention):
             inward = Dense(node.inward.weight, jnp.zeros(3 * width, jnp.float32))
             return replace(node, inward=inward)

@@ -174,11 +174,11 @@ def test_labels_that_are_refused(labels, sentence):
 
 def test_names_of_combinations_that_are_refused(space):
     words = "disc, star, red, light-blue, grey, 1, 2"
-    rule = f"combinations are named by the words {words}; got"
+    rule = f"prompts are made of {words}; got"
     assert refusal(space.select, "light blue disc") == f"{rule} 'light'; use these words"
     assert refusal(space.tokens, ["disc", "Star"]) == f"{rule} 'Star'; use these words"
     assert refusal(space.select, "disc star") == (
-        "a combination has one label of 'shape'; got disc star; leave one of the words out"
+        "a prompt names one shape; got disc star; leave one of the words out"
     )
     assert refusal(space.index, "disc red") == (
         "a class is identified by a word of each concept, shape, colour, size; got 'disc red', "

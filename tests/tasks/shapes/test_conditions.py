@@ -167,7 +167,7 @@ def test_multiples_go_on_from_the_other_values():
     [
         (lambda: circles().tokens("green"), "prompts are made of red, blue, big, small and circle"),
         (lambda: circles().tokens("red blue"), "a prompt names one colour; got red blue; leave"),
-        (lambda: circles().tokens([4]), r"classes are whole numbers in 0\.\.3; got \[4\]; pass"),
+        (lambda: circles().tokens([4]), r"classes are numbered 0\.\.3; got 4; or name"),
         (
             lambda: unwrap(ConceptSpace.tokens)(circles(), ["red", 1]),
             "prompts are all texts or all numbers of classes; got 1 texts among 2; turn numbers",
@@ -199,7 +199,7 @@ def test_multiples_go_on_from_the_other_values():
         ),
         (lambda: SPACE.over_prompts(0, [0.1], concept="shape"), "a kind can't be overstated; got"),
         (lambda: circles().over_prompts(0, [np.inf]), r"amounts\[0\] is a finite number; got inf"),
-        (lambda: circles().over_prompts("blue", [0.1]), "a class is identified by a value of each"),
+        (lambda: circles().over_prompts("blue", [0.1]), "a class is identified by a word of each"),
         (
             lambda: PLACES.over_prompts("medium left", [0.1], concept="size"),
             "an overstated value of size differs from the middle value; got 'medium', which",

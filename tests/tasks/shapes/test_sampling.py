@@ -162,7 +162,7 @@ def test_a_picture_has_a_row_for_each_class():
         ),
         (
             lambda: unwrap(ConceptSpace.draw)(circles(), 1, seed=0, is_train=np.ones(3, bool)),
-            r"is_train says of each of the 4 classes whether it is seen; got shape \(3,\) of bool",
+            r"is_train says of each of the 4 classes whether it is seen; got 3 entries",
         ),
         (
             lambda: circles().counts(5, {"blue": 11}),

@@ -177,7 +177,7 @@ def test_task_targets_rest_on_one_concept_each():
         (lambda: Concept("size", ("a", "b"), (Law.about(0.1),), "size"), "value .* has a law"),
         (
             lambda: circles().index("blue"),
-            "a class is identified by a value of each concept, colour, s",
+            "a class is identified by a word of each concept, colour, s",
         ),
         (lambda: circles().index(4), r"classes are numbered 0\.\.3; got 4; or name the class"),
         (lambda: circles().select("red blue"), "a prompt names one colour; got red blue; leave"),
@@ -186,7 +186,7 @@ def test_task_targets_rest_on_one_concept_each():
             "prompts are made of red, blue, big, small and circle; got 'green'; use these words",
         ),
         (lambda: circles().concept("hue"), "the concepts are colour, size; got 'hue'; name one"),
-        (lambda: circles().mean_attributes([4]), r"classes are whole numbers in 0\.\.3; got \[4\]"),
+        (lambda: circles().mean_attributes([4]), r"classes are numbered 0\.\.3; got 4"),
     ],
 )
 def test_errors(make, sentence):

@@ -115,10 +115,15 @@ class BatchNorm(eqx.Module):
 
 
 class LayerNorm(eqx.Module):
-    """Normalisation of the last axis of each example, then scale and shift."""
+    r"""Normalisation of the last axis of each example, then scale and shift.
+
+    :math:`(x - \bar x) / \sqrt{v + \epsilon}`, with the 1e-5 of frameworks; Vision Transformers are
+    often published with 1e-6.
+    """
 
     scale: Float[Array, " c"]
     shift: Float[Array, " c"]
+    epsilon: float = eqx.field(static=True, default=EPSILON)
 
     def __call__(self, x: Float[Array, "*n c"], at: Pass) -> Float[Array, "*n c"]:
         """Return the normalised batch."""
@@ -126,7 +131,7 @@ class LayerNorm(eqx.Module):
         x = x.astype(self.scale.dtype)
         centred = x - jnp.mean(x, axis=-1, keepdims=True)
         spread = jnp.mean(centred**2, axis=-1, keepdims=True)
-        normalised = centred * jax.lax.rsqrt(spread + EPSILON)
+        normalised = centred * jax.lax.rsqrt(spread + self.epsilon)
         normalised = normalised * self.scale.reshape(shape) + self.shift.reshape(shape)
         return normalised.astype(dtype)
 

@@ -16,7 +16,7 @@ from partwhole._types import Count, ProperFraction, Seed
 from partwhole.tasks._rows import require_rows
 from partwhole.tasks._task import Task
 from partwhole.tasks.images.composites import Composites
-from partwhole.tasks.shapes.pictures import image_grid
+from partwhole.tasks.shapes.pictures import example_grid
 from partwhole.tasks.shapes.splits import leave_out
 from partwhole.tasks.table import from_frame
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from partwhole.tasks.images.attribute_space import AttributeSpace
-    from partwhole.tasks.shapes.conditions import Combination
+    from partwhole.tasks.shapes.classes import Combination
 
 HELD = 7  # a random stream apart from those of spaces of shapes
 LISTED = 12  # combinations in a sentence
@@ -280,12 +280,7 @@ class LabelledImages:
         InputError
             For pictures of other than 1 or 3 channels.
         """
-        rows, classes = [], self.classes
-        for k in np.unique(classes):
-            examples = self.images[np.flatnonzero(classes == k)[:per_class]]
-            missing = per_class - len(examples)
-            rows.append(np.pad(examples, [(0, missing)] + [(0, 0)] * 3, constant_values=1.0))
-        return image_grid(np.concatenate(rows), per_class, gap=gap)
+        return example_grid(self.images, self.classes, per_class, gap)
 
     def describe(self) -> str:
         """Return how many pictures there are, of which combinations, and the memory they take."""

@@ -12,7 +12,8 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Fraction, Real, Seed
 from partwhole.tasks.shapes.attributes import BOUNDS, ENCODED, N_ENCODED
-from partwhole.tasks.shapes.conditions import NO_WORD, Combination, Layout, Prompted
+from partwhole.tasks.shapes.classes import NO_WORD, Combination
+from partwhole.tasks.shapes.conditions import Layout, Prompted
 
 Amounts = Literal["further", "from the middle", "multiples"]
 MASK = 5  # a random stream of its own

@@ -12,8 +12,9 @@ from partwhole._door import door
 from partwhole._types import Count, ProperFraction, Seed
 from partwhole.tasks._rows import require_rows
 from partwhole.tasks.shapes.attributes import ShapeAttributes
-from partwhole.tasks.shapes.conditions import Combination, Layout
-from partwhole.tasks.shapes.pictures import image_grid
+from partwhole.tasks.shapes.classes import Combination
+from partwhole.tasks.shapes.conditions import Layout
+from partwhole.tasks.shapes.pictures import example_grid
 
 if TYPE_CHECKING:
     from partwhole.tasks.shapes.space import ConceptSpace
@@ -129,11 +130,4 @@ class LabelledShapes:
         gap : int, keyword-only, default 1
             Pixels between them.
         """
-        rows = []
-        for c in np.unique(self.classes):
-            examples = self.images[np.flatnonzero(self.classes == c)[:per_class]]
-            n_missing = per_class - len(examples)
-            rows.append(
-                np.pad(examples, ((0, n_missing), (0, 0), (0, 0), (0, 0)), constant_values=1.0)
-            )
-        return image_grid(np.concatenate(rows), per_class, gap=gap)
+        return example_grid(self.images, self.classes, per_class, gap)

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from partwhole._checks import require, whole
 from partwhole._writing import write_all
@@ -62,6 +62,24 @@ def image_grid(
         top, left = (height + gap) * (i // across), (width + gap) * (i % across)
         page[top : top + height, left : left + width] = image
     return np.clip(page, 0.0, 1.0)
+
+
+def example_grid(
+    images: Float[np.ndarray, "n height width channels"],
+    classes: Int[np.ndarray, " n"],
+    per_class: int,
+    gap: int,
+) -> Float[np.ndarray, "rows wide 3"]:
+    """Return the first images of each class side by side, with a row for each class.
+
+    Places of classes that have fewer images than `per_class` stay white.
+    """
+    rows = []
+    for k in np.unique(classes):
+        examples = images[np.flatnonzero(classes == k)[:per_class]]
+        missing = per_class - len(examples)
+        rows.append(np.pad(examples, [(0, missing)] + [(0, 0)] * 3, constant_values=1.0))
+    return image_grid(np.concatenate(rows), per_class, gap=gap)
 
 
 def picture_png(image: Float[np.ndarray, "height width *channels"], *, scale: int = 4) -> bytes:

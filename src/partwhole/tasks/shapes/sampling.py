@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from partwhole._checks import is_whole, require
+from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Count, Index, Real, Seed
 from partwhole.tasks.shapes.attributes import ShapeAttributes, from_columns
-from partwhole.tasks.shapes.conditions import Combination
+from partwhole.tasks.shapes.classes import Classes
 from partwhole.tasks.shapes.labelled import LabelledShapes
 from partwhole.tasks.shapes.renderer import Noise, render, spread
 
@@ -20,20 +20,12 @@ from partwhole.tasks.shapes.renderer import Noise, render, spread
 DRAW, NOISE = 2, 3
 
 
-class Sampled(ABC):
+class Sampled(Classes):
     """Sampling of pictures, a part of `ConceptSpace`."""
 
     @property
     @abstractmethod
-    def n_classes(self) -> int: ...
-
-    @property
-    @abstractmethod
     def laws(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
-
-    @abstractmethod
-    @door
-    def select(self, combination: Combination) -> Bool[np.ndarray, " k"]: ...
 
     @door
     def counts(
@@ -126,7 +118,7 @@ class Sampled(ABC):
         InputError
             For counts that are not one whole number for each class, or nothing to draw.
         """
-        numbers = self._numbers(counts, self._flags(is_train))
+        numbers = self._numbers(counts, is_train)
         mean, low, high = self.laws
         rows = []
         for c in np.flatnonzero(numbers):
@@ -188,35 +180,3 @@ class Sampled(ABC):
             stream = (seed, NOISE, int(c))
             render(attributes.take(numbers), side, blur, noise, stream, images[numbers])
         return LabelledShapes(images, classes, attributes, self)  # pyright: ignore[reportArgumentType]
-
-    def _flags(self, is_train: np.ndarray | None) -> Bool[np.ndarray, " k"]:
-        if is_train is None:
-            return np.ones(self.n_classes, dtype=bool)
-        flags = np.asarray(is_train)
-        require(
-            flags.dtype == np.bool_ and flags.shape == (self.n_classes,),
-            f"is_train says of each of the {self.n_classes} classes whether it is seen",
-            f"shape {flags.shape} of {flags.dtype}",
-            "pass the result of leave_out, for example",
-        )
-        return flags
-
-    def _numbers(self, counts: object, seen: np.ndarray) -> Int[np.ndarray, " k"]:
-        """Return the number for each class, from one number or one for each."""
-        numbers = np.full(self.n_classes, counts) if is_whole(counts) else np.asarray(counts)
-        require(
-            numbers.shape == (self.n_classes,)
-            and np.issubdtype(numbers.dtype, np.integer)
-            and bool((numbers >= 0).all()),
-            f"counts are a whole number, or one for each of the {self.n_classes} classes",
-            f"{numbers.tolist() if numbers.size < 9 else f'shape {numbers.shape}'}",
-            "pass 64, or the result of counts",
-        )
-        numbers_seen = np.where(seen, numbers, 0)
-        require(
-            bool(numbers_seen.any()),
-            "at least one picture is drawn",
-            "none",
-            "pass the number of pictures",
-        )
-        return numbers_seen

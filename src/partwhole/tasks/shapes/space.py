@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from partwhole._checks import is_whole, require
+from partwhole._checks import require
 from partwhole._door import door
-from partwhole.tasks._build import full_grid
 from partwhole.tasks._task import Task
 from partwhole.tasks.shapes.altered import Altered
 from partwhole.tasks.shapes.attributes import (
@@ -23,7 +22,6 @@ from partwhole.tasks.shapes.attributes import (
     from_columns,
 )
 from partwhole.tasks.shapes.concept import Concept, Law, law_in_words, require_law
-from partwhole.tasks.shapes.conditions import Combination
 from partwhole.tasks.shapes.sampling import Sampled
 
 # How fields vary that no concept decides.
@@ -131,22 +129,6 @@ class ConceptSpace(Altered, Sampled):
         """Return the number of values of each concept."""
         return tuple(concept.n_values for concept in self.concepts)
 
-    @property
-    def n_classes(self) -> int:
-        """Return the number of classes k, the product of the numbers of values."""
-        return int(np.prod(self.n_values))
-
-    @property
-    def classes(self) -> Int[np.ndarray, "k C"]:
-        """Return every combination in lexicographic order: the index of each concept's value."""
-        return self._grid
-
-    @cached_property
-    def _grid(self) -> Int[np.ndarray, "k C"]:
-        grid = full_grid(self.n_values)
-        grid.flags.writeable = False
-        return grid
-
     @door
     def concept(self, name: str) -> Concept:
         """Return the concept of a name.
@@ -168,78 +150,6 @@ class ConceptSpace(Altered, Sampled):
             "name one of them",
         )
         return self.names.index(name)
-
-    @door
-    def label(self, index: int | np.integer) -> str:
-        """Return the words of a class, as in "blue small circle"."""
-        row = self.classes[self.index(index)]
-        words = [concept.words[value] for concept, value in zip(self.concepts, row, strict=True)]
-        return " ".join([*words, *([self.noun] if self.noun else [])])
-
-    @door
-    def index(self, combination: Combination) -> int:
-        """Return the number of a class.
-
-        Parameters
-        ----------
-        combination : int, str or sequence of str
-            The number itself, or a word of each concept in any order: "small blue circle".
-
-        Raises
-        ------
-        InputError
-            For an unknown word or number, or when a concept is not named.
-
-        Examples
-        --------
-        >>> from partwhole.tasks import circles
-        >>> circles().index("small blue circle"), circles().index(("blue", "small"))
-        (3, 3)
-        """
-        values = np.flatnonzero(self.select(combination))
-        require(
-            len(values) == 1,
-            f"a class is identified by a value of each concept, {', '.join(self.names)}",
-            f"{combination!r}, which matches {len(values)} classes",
-            "name one value of each",
-        )
-        return int(values[0])
-
-    @door
-    def select(self, combination: Combination) -> Bool[np.ndarray, " k"]:
-        """Return which classes match a combination of words.
-
-        Parameters
-        ----------
-        combination : int, str or sequence of str
-            The number of a class, or words of different concepts in any order; concepts that are
-            not named may be anything, so that "blue" is true of all blue classes.
-
-        Raises
-        ------
-        InputError
-            For an unknown number or word, or two words of one concept.
-
-        Examples
-        --------
-        >>> from partwhole.tasks import circles
-        >>> circles().select("blue").tolist()
-        [False, False, True, True]
-        """
-        if is_whole(combination):
-            require(
-                0 <= combination < self.n_classes,
-                f"classes are numbered 0..{self.n_classes - 1}",
-                combination,
-                "or name the class in words",
-            )
-            return np.arange(self.n_classes) == combination
-        slots = self.slots(combination)  # pyright: ignore[reportArgumentType]
-        is_selected = np.ones(self.n_classes, dtype=bool)
-        for c, value in enumerate(slots):
-            if value is not None:
-                is_selected &= self.classes[:, c] == value
-        return is_selected
 
     @door
     def mean_attributes(self, classes: Sequence[int] | np.ndarray | None = None) -> ShapeAttributes:
@@ -284,23 +194,6 @@ class ConceptSpace(Altered, Sampled):
             first, last = values[indices.argmin()], values[indices.argmax()]
             ends[concept.field] = np.asarray(first), np.asarray(last)
         return ends
-
-    @door
-    def class_numbers(self, classes: Sequence[int] | np.ndarray | None) -> Int[np.ndarray, " n"]:
-        """Return the validated numbers of classes as an array."""
-        if classes is None:
-            return np.arange(self.n_classes)
-        numbers = np.asarray(classes)
-        are_whole = numbers.ndim == 1 and (
-            np.issubdtype(numbers.dtype, np.integer) or numbers.size == 0
-        )
-        require(
-            are_whole and bool(((numbers >= 0) & (numbers < self.n_classes)).all()),
-            f"classes are whole numbers in 0..{self.n_classes - 1}",
-            f"{numbers.tolist()}",
-            "pass a list of them",
-        )
-        return numbers.astype(int)
 
     @property
     def laws(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool
 from partwhole._checks import is_whole, require
 from partwhole._door import door
 from partwhole._types import Count
-from partwhole.tasks.shapes.conditions import Combination
+from partwhole.tasks.shapes.classes import Combination
 from partwhole.tasks.shapes.graph import hamming_distance
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Index
+from partwhole.measures.concepts._frame import coordinates_frame
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.networks.diffusion.schedule import MOST_SIGNAL, signal_in_words
 from partwhole.training.diffusion.layout import KeptWeights
@@ -206,19 +207,7 @@ class DiffusionRecords:
         pandas.DataFrame
             With the columns run, prompt, step, sample, concept (numbered from 0) and coordinate.
         """
-        import pandas as pd
-
-        names = ["run", "prompt", "step", "sample", "concept"]
-        parts = []
-        for name, coordinates in self.coordinates.items():
-            runs, _, n, concepts = coordinates.shape
-            index = pd.MultiIndex.from_product(
-                [range(runs), [name], self.steps, range(n), range(concepts)], names=names
-            )
-            parts.append(pd.DataFrame({"coordinate": coordinates.reshape(-1)}, index=index))
-        if not parts:
-            return pd.DataFrame(columns=[*names, "coordinate"])
-        return pd.concat(parts).reset_index()
+        return coordinates_frame(self.steps, self.coordinates)
 
 
 def _stacked(readings: Sequence[Readings]) -> dict[str, Any]:

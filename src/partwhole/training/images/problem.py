@@ -188,7 +188,7 @@ def _checked_set(
     network: ImageNetwork,
     images_name: str,
     targets_name: str,
-    shared: tuple[Images, Samples] | None = None,
+    shared: tuple[Composites | Float[np.ndarray, "m h w c"], Samples] | None = None,
 ) -> ScoredSet:
     """Return a set of samples, validated; images that it shares are stored once."""
     require_images(images, network, images_name)
