@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -63,7 +62,8 @@ def test_estimates_of_diffusion_models_are_within_a_factor_of_two(batch):
     problem = checked_diffusion_problem(model, data, training, None, None)
     loop = diffusion.Loop(problem, 0, 1e-3)
     found = measured(
-        diffusion.take_step, loop.state, loop.rest, *map(jnp.asarray, data), loop.nothing, loop.key,
+        diffusion.take_steps, loop.state, loop.rest, diffusion.of_rows(data, loop._order(0)),
+        loop.nothing, loop.key,
         rule=loop.rule, layout=loop.layout,
     )  # fmt: skip
     assert 0.5 < found / diffusion.memory_of(problem) < 2.0
@@ -87,7 +87,7 @@ def test_trainings_that_do_not_fit_are_refused_before_they_start(monkeypatch):
     problem = checked_diffusion_problem(model, data, training, None, None)
     needed = diffusion.memory_of(problem)
     kept = problem.weights_size
-    monkeypatch.setattr(diffusion, "take_step", None)
+    monkeypatch.setattr(diffusion, "take_steps", None)
     monkeypatch.setattr(memory, "free_memory", lambda: needed // 2 + kept - 1)
     monkeypatch.setattr(memory, "GIB", 2**20)
     with pytest.raises(InputError) as caught:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -23,6 +24,7 @@ from partwhole.tasks.identity_sample import IdentitySample
 from partwhole.tasks.images.composites import Composites
 from partwhole.training.checkpoints import require_resumable
 from partwhole.training.concepts import ConceptAnswers, DrawnSamples, concept_problem
+from partwhole.training.devices import on_devices
 from partwhole.training.diffusion import train as diffusion
 from partwhole.training.diffusion.problem import DiffusionProblem, checked_diffusion_problem
 from partwhole.training.diffusion.records import DiffusionRecords
@@ -279,17 +281,19 @@ def train_problem(
     runs, rates, steps = problem.runs, problem.rates, problem.steps
 
     def trained(run_numbers: Sequence[int]) -> dict[int, Trace]:
-        # These networks take all cores for themselves: several at once take longer.
+        # These networks take a device, or all cores, for themselves: several on one take longer.
         alone = isinstance(problem, ImageProblem | DiffusionProblem)
-        workers = 1 if alone else min(runs, cores())
+        workers = min(runs, jax.local_device_count() if alone else cores())
         with report_progress(len(run_numbers), steps, progress) as advance:
             report = Report(following, advance)
             if engine.together:
                 return start(run_numbers, rates, report)
-            return in_threads(
-                lambda run: start(run, float(rates[run]), report.of(run)),
-                run_numbers, workers, False,
-            )  # fmt: skip
+
+            def train_run(run: int) -> Trace:
+                return start(run, float(rates[run]), report.of(run))
+
+            place = on_devices if alone and workers > 1 else lambda train_run: train_run
+            return in_threads(place(train_run), run_numbers, workers, False)
 
     with following.logs():
         if resume is False and checkpoint is not None:

@@ -17,8 +17,8 @@ class PeakMemory(NamedTuple):
         Resident memory of this process, with all that it did before; None where the system does
         not say it.
     device : int or None
-        Memory of the device that trains; None on a CPU, whose memory is that of the process, and
-        where the device does not say it.
+        Memory of the device that trains, the most of several; None on a CPU, whose memory is that
+        of the process, and where the device does not say it.
     """
 
     process: int | None
@@ -34,6 +34,8 @@ def peak_memory() -> PeakMemory:
     else:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         process = int(most) * (1 if sys.platform == "darwin" else 1024)
-    device = jax.local_devices()[0]
-    stats = device.memory_stats() if device.platform != "cpu" else None
-    return PeakMemory(process, (stats or {}).get("peak_bytes_in_use"))
+    accelerators = [device for device in jax.local_devices() if device.platform != "cpu"]
+    stats = [device.memory_stats() or {} for device in accelerators]
+    name = "peak_bytes_in_use"
+    peaks = [of_device[name] for of_device in stats if name in of_device]
+    return PeakMemory(process, max(peaks, default=None))

@@ -12,8 +12,10 @@ from programs import looped
 
 from partwhole._checks import InputError
 from partwhole.flows.gaussian_diffusion import sampled_variance
-from partwhole.networks.diffusion import diffusion_model, sample
+from partwhole.networks.diffusion import DiffusionModel, diffusion_model, sample
 from partwhole.networks.diffusion.sampling import _step
+from partwhole.networks.diffusion.schedule import linear_schedule
+from partwhole.networks.diffusion.unet import unet
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3])
@@ -114,6 +116,16 @@ def test_the_noise_of_a_sample_is_its_own():
     np.testing.assert_allclose(sample(model, model.embed(c), steps=4, seed=7), whole, atol=1e-5)
     assert np.max(np.abs(sample(model, c[:10], steps=4, seed=8) - whole[:10])) > 0.1
     assert len(np.unique(whole[:, 0])) == 300
+
+
+def test_samples_of_a_compiled_loop_are_those_of_one_step_after_another(monkeypatch):
+    network = unet((4, 4, 3), 2, channels=(8,), blocks=1, groups=4, heads=1, seed=0)
+    model = DiffusionModel(network, linear_schedule(), None, (4, 4, 3), 2)
+    asked = np.ones((5, 2), np.float32)
+    one_by_one = sample(model, asked, steps=4, seed=0)
+    monkeypatch.setattr("partwhole.networks.diffusion.sampling.has_accelerator", lambda: True)
+    # Up to rounding, as parts of a program are computed in another order.
+    np.testing.assert_allclose(sample(model, asked, steps=4, seed=0), one_by_one, atol=1e-5)
 
 
 def test_no_convolution_runs_inside_a_loop():

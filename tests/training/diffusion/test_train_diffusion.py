@@ -244,19 +244,19 @@ def test_several_models_are_trained_as_alone():
 def test_steps_of_models_of_one_kind_are_compiled_once():
     # The batch is of no other test, whose steps may be compiled already.
     x, c = points(13)
-    before = module.take_step._cache_size()
+    before = module.take_steps._cache_size()
     for seed in range(2):
         model = diffusion_model("vector", condition=2, seed=seed)
         train(model, (x, c), settings(steps=1 + seed, batch=13, seed=seed))
-    assert module.take_step._cache_size() == before + 1
+    assert module.take_steps._cache_size() == before + 1
 
 
 def test_every_epoch_takes_every_sample_in_a_new_order():
     loop = loop_of(**small(batch=20))
-    orders = [np.asarray(loop._order(epoch)) for epoch in range(3)]
+    orders = [loop._order(epoch) for epoch in range(3)]
     for order in orders:
-        assert sorted(order.tolist()) == list(range(60))
-    assert len({tuple(order.tolist()) for order in orders}) == 3
+        assert sorted(order.ravel().tolist()) == list(range(60))
+    assert len({tuple(order.ravel().tolist()) for order in orders}) == 3
 
 
 def test_averaged_weights_follow_behind():
@@ -287,9 +287,31 @@ def test_a_model_learns_what_it_is_shown():
         assert np.all(part.std(axis=0) < 0.25)
 
 
+def test_several_steps_in_one_program_are_those_one_by_one(whole, tmp_path, monkeypatch):
+    """Up to rounding, as parts of a program are computed in another order."""
+    monkeypatch.setattr(module, "AT_ONCE", 4)
+    for where in ("train", "problem"):
+        monkeypatch.setattr(f"partwhole.training.diffusion.{where}.has_accelerator", lambda: True)
+    taken, steps = [], module.take_steps
+
+    def counted(state, rest, batches, *given, **named):
+        taken.append(len(batches[0]))
+        return steps(state, rest, batches, *given, **named)
+
+    monkeypatch.setattr(module, "take_steps", counted)
+    runs = train(**small())
+    assert sum(taken) == 24
+    assert set(taken) == {1, 4}
+    for ours, others in zip(leaves(runs.networks), leaves(whole.networks), strict=True):
+        np.testing.assert_allclose(ours, others, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(runs.diffusion.bits, whole.diffusion.bits, rtol=1e-4)
+    interrupt(monkeypatch, 3, tmp_path / "run.npz", small())
+    assert same(train(**small(), checkpoint=tmp_path / "run.npz"), runs)
+
+
 def interrupt(monkeypatch, steps, file, arguments):
     """Train for so many steps, each of which leaves a checkpoint, and break off."""
-    step, taken = module.take_step, []
+    step, taken = module.take_steps, []
 
     def broken(*given, **named):
         if len(taken) == steps:
@@ -299,7 +321,7 @@ def interrupt(monkeypatch, steps, file, arguments):
 
     monkeypatch.setattr(module, "SAVED_EVERY", 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "take_step", broken)
+        patch.setattr(module, "take_steps", broken)
         with pytest.raises(KeyboardInterrupt):
             train(**arguments, checkpoint=file)
 
@@ -323,7 +345,7 @@ def ended(whole, tmp_path):
 
 def test_a_run_that_has_ended_takes_no_more_steps(ended, whole, monkeypatch):
     before = ended.read_bytes()
-    monkeypatch.setattr(module, "take_step", None)
+    monkeypatch.setattr(module, "take_steps", None)
     again = train(**small(), checkpoint=ended)
     assert same(again, whole)
     assert (again.outcomes, again.end_steps.tolist()) == (whole.outcomes, [24])
@@ -565,7 +587,7 @@ def test_models_that_there_are_not_are_refused(whole):
 
 def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path, monkeypatch):
     """As it would be written after a minute only."""
-    monkeypatch.setattr(module, "take_step", None)
+    monkeypatch.setattr(module, "take_steps", None)
     with pytest.raises(InputError) as caught:
         train(**small(), checkpoint=tmp_path)
     assert str(caught.value) == (
@@ -589,11 +611,11 @@ from importlib import import_module
 module = import_module("partwhole.training.diffusion.train")
 module.SAVED_EVERY = 0.0
 from test_train_diffusion import small, train
-step = module.take_step
+step = module.take_steps
 def slowly(*given, **named):
     time.sleep(0.05)
     return step(*given, **named)
-module.take_step = slowly
+module.take_steps = slowly
 train(**small(), checkpoint={file!r})
 """
 
@@ -736,8 +758,8 @@ def test_no_convolution_runs_inside_a_loop():
     loop = loop_of(model, (x, c), settings(steps=1, batch=2))
 
     def step(state):
-        return module.take_step(
-            state, loop.rest, jnp.asarray(x), jnp.asarray(c), loop.nothing, loop.key,
+        return module.take_steps(
+            state, loop.rest, module.of_rows((x, c), loop._rows(0, 1)), loop.nothing, loop.key,
             rule=loop.rule, layout=loop.layout,
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwhole._checks import require
-from partwhole._device import on_device
+from partwhole._device import has_accelerator, on_device
 from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import Count, Real, Seed
@@ -113,7 +113,7 @@ def sample(
             z = _drawn(key, numbers, jnp.int32(0), model.shape)
             inputs = (parts, without, key, numbers)
             ends = (jnp.int32(steps), jnp.float32(guidance))
-            if len(model.shape) == 1:
+            if len(model.shape) == 1 or has_accelerator():
                 z = _chain(model, z, *inputs, *ends, method=method)
                 advance(steps)
             else:  # a convolution in a loop of the compiler is slow on a CPU
@@ -145,11 +145,11 @@ def _step(
 
 @partial(jax.jit, static_argnames="method")
 def _chain(
-    model: DiffusionModel, z: Float[Array, "n d"], parts: tuple[Array, ...],
+    model: DiffusionModel, z: Float[Array, "n *shape"], parts: tuple[Array, ...],
     without: tuple[Array, ...] | None, key: PRNGKeyArray, numbers: Int[Array, " n"],
     steps: Int[Array, ""], guidance: Float[Array, ""], *, method: Method,
-) -> Float[Array, "n d"]:  # fmt: skip
-    """Take all steps in one compiled loop, for predictors without convolutions."""
+) -> Float[Array, "n *shape"]:  # fmt: skip
+    """Take all steps in one compiled loop; on a CPU for predictors without convolutions."""
 
     def follow(n_done: Int[Array, ""], z: Array) -> Array:
         step = steps - n_done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from jaxtyping import Float, Int
 
 from partwhole._arrays import as_read
 from partwhole._checks import require
+from partwhole._device import has_accelerator, on_device
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.training.checkpoints import checked_checkpoint
 from partwhole.training.diffusion.bits import DATA_NOISE, checked_samples
@@ -21,6 +23,7 @@ from partwhole.training.diffusion.sampling import Sampling, require_fit
 from partwhole.training.problem import Problem, require_finite_weights
 from partwhole.training.training import FLOW, Training
 
+Data = tuple[Any, Any]  # samples and their conditions, arrays of NumPy or of JAX
 KEPT_UNASKED = 256 * 2**20  # bytes of weights that are kept unless a training says otherwise
 
 
@@ -41,6 +44,17 @@ class DiffusionProblem(Problem):
     conditions: np.ndarray
     sampling: Sampling | None
     checkpoint: Path | None
+
+    @cached_property
+    def data(self) -> Data:
+        """Return samples and conditions, in the memory of an accelerator if there is one."""
+        data = self.samples, self.conditions
+        return (on_device(data[0]), on_device(data[1])) if has_accelerator() else data
+
+    @property
+    def data_size(self) -> int:
+        """Return the bytes of an accelerator's memory that samples and conditions take."""
+        return has_accelerator() * (self.samples.nbytes + self.conditions.nbytes)
 
     @property
     def count(self) -> int:

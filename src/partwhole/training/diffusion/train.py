@@ -1,7 +1,8 @@
-"""Training of one diffusion model: a compiled step in a plain loop.
+"""Training of one diffusion model: compiled steps in a plain loop.
 
-As for image networks, the loop is Python's: a convolution within a compiled loop is some 25 times
-slower on a CPU. Only records wait for a step to finish.
+As for image networks, the loop is Python's on a CPU, where a convolution within a compiled loop is
+some 25 times slower. On an accelerator ten steps are one program, as starting the many small parts
+of a step takes longer than computing them. Only records wait for a step to finish.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from partwhole._checks import require
-from partwhole._device import on_device
+from partwhole._device import has_accelerator, on_device
 from partwhole.networks.diffusion import DiffusionModel
 from partwhole.networks.images.layers import Pass
 from partwhole.training.checkpoints import (
@@ -30,9 +31,10 @@ from partwhole.training.checkpoints import (
     require_optimiser,
     save_checkpoint,
 )
+from partwhole.training.devices import here
 from partwhole.training.diffusion.bits import Terms, terms
 from partwhole.training.diffusion.layout import KeptWeights, Layout, laid_out
-from partwhole.training.diffusion.problem import DiffusionProblem
+from partwhole.training.diffusion.problem import Data, DiffusionProblem
 from partwhole.training.diffusion.records import DiffusionTrace
 from partwhole.training.diffusion.sampling import (
     Readings,
@@ -50,6 +52,7 @@ ORDER = 110  # random stream of the order, separate from that of samples
 REPORTED_EVERY, SAVED_EVERY = 0.25, 60.0  # seconds
 COUNTED = 100  # steps over which the loss is averaged
 PROBED = 64  # training samples by which a decoder is recognised
+AT_ONCE = 10  # steps in one program on an accelerator
 
 
 class Rule(NamedTuple):
@@ -104,18 +107,37 @@ class Records(NamedTuple):
 
 
 @partial(jax.jit, static_argnames=("rule", "layout"), donate_argnames="state")
-def take_step(
+def take_steps(
     state: State,
     rest: DiffusionModel,
-    x: Float[Array, "batch *shape"],
-    conditions: Array,
+    batches: Data,
     dropped_condition: Array,
     key: PRNGKeyArray,
     *,
     rule: Rule,
     layout: Layout,
 ) -> State:
-    """Take one step on a batch of samples and their conditions."""
+    """Take a step on each of some batches, of shape (steps, batch, ...)."""
+
+    def step(state: State, batch: Data) -> tuple[State, None]:
+        return _stepped(state, rest, *batch, dropped_condition, key, rule, layout), None
+
+    if len(batches[0]) == 1:
+        return step(state, (batches[0][0], batches[1][0]))[0]
+    return jax.lax.scan(step, state, batches)[0]
+
+
+def _stepped(
+    state: State,
+    rest: DiffusionModel,
+    x: Float[Array, "batch *shape"],
+    conditions: Array,
+    dropped_condition: Array,
+    key: PRNGKeyArray,
+    rule: Rule,
+    layout: Layout,
+) -> State:
+    """Return the state after one step on a batch of samples and their conditions."""
     for_noise, for_network, for_dropping = jax.random.split(jax.random.fold_in(key, state.step), 3)
     if rule.drop_condition > 0:
         dropped = jax.random.bernoulli(for_dropping, rule.drop_condition, (len(x), 1))
@@ -141,6 +163,7 @@ class Loop:
     """Loop over the steps of one run."""
 
     def __init__(self, problem: DiffusionProblem, run: int, learning_rate: float) -> None:
+        self.data, self.at_once = here(problem.data), steps_at_once()
         self.problem, self.sampling, training = problem, problem.sampling, problem.training
         model, self.seed = problem.network(run), problem.seeds[run]
         self.rule = Rule(
@@ -164,6 +187,7 @@ class Loop:
         )  # fmt: skip
         self.records = self._blank(self.stops.tolist(), problem.keeps_weights)
         self.diverged = False
+        self._ordered: tuple[int, Int[np.ndarray, "per_epoch batch"]] = 0, self._order(0)
 
     @property
     def model(self) -> DiffusionModel:
@@ -181,7 +205,7 @@ class Loop:
 
     def run(self, report: Report) -> None:
         """Train to the end."""
-        problem, checkpoint = self.problem, self.problem.checkpoint
+        checkpoint = self.problem.checkpoint
         marks = {} if checkpoint is None else self._marks()
         if checkpoint is not None and checkpoint.exists():
             report.following.resume(self._resume(checkpoint, marks))
@@ -189,21 +213,18 @@ class Loop:
         due = set(self.stops.tolist())
         if place == 0 and 0 in due:
             self._report(report, place, self._record(place))
-        reported, order = 0, self._order(place // self.per_epoch)
-        saved = last_report = time.monotonic()
+        reported, saved = 0, time.monotonic()
+        last_report = saved
         while place < self.last and not self.diverged:
-            turn = place % self.per_epoch
-            rows = order[turn * self.batch : (turn + 1) * self.batch]
-            self.state = take_step(
-                self.state, self.rest, on_device(problem.samples[rows]),
-                on_device(problem.conditions[rows]), self.nothing, self.key,
+            steps = self._steps_ahead(place)
+            batches = of_rows(self.data, self._rows(place, steps))
+            self.state = take_steps(
+                self.state, self.rest, batches, self.nothing, self.key,
                 rule=self.rule, layout=self.layout,
             )  # fmt: skip
-            place += 1
+            place += steps
             if place % COUNTED == 0 or place == self.last:
                 self._count(place)
-            if place % self.per_epoch == 0:
-                order = self._order(place // self.per_epoch)
             samples = self._record(place) if place in due else {}
             if place in due or place % COUNTED == 0:
                 self._report(report, place, samples)
@@ -222,9 +243,29 @@ class Loop:
     def _blank(self, stops: Sequence[int], keeps_weights: bool) -> Records:
         return Records.blank(self.problem, stops, self.state.row.size if keeps_weights else None)
 
-    def _order(self, epoch: int) -> Int[np.ndarray, " m"]:
+    def _order(self, epoch: int) -> Int[np.ndarray, "per_epoch batch"]:
         rng = np.random.default_rng([self.seed, ORDER, epoch])
-        return rng.permutation(self.problem.count)[: self.per_epoch * self.batch]
+        rows = rng.permutation(self.problem.count)[: self.per_epoch * self.batch]
+        return rows.reshape(self.per_epoch, self.batch)
+
+    def _rows(self, place: int, steps: int) -> Int[np.ndarray, "steps batch"]:
+        """Return the samples of the next batches, of one epoch after the other."""
+        rows = []
+        for step in range(place, place + steps):
+            epoch, turn = divmod(step, self.per_epoch)
+            if epoch != self._ordered[0]:
+                self._ordered = epoch, self._order(epoch)
+            rows.append(self._ordered[1][turn])
+        return np.stack(rows)
+
+    def _steps_ahead(self, place: int) -> int:
+        """Return how many steps to take in one program: 1 where something is due before `at_once`.
+
+        So there are two programs, and none for each number of steps that may be left.
+        """
+        stop = int(self.stops[np.searchsorted(self.stops, place, side="right")])
+        due = min(stop - place, COUNTED - place % COUNTED)
+        return self.at_once if due >= self.at_once else 1
 
     def _count(self, place: int) -> None:
         """Record the mean terms since the last hundred; training has diverged if they are NaN."""
@@ -345,6 +386,23 @@ class Loop:
         )
 
 
+def steps_at_once() -> int:
+    """Return how many steps are taken in one program, unless a record is due before."""
+    return AT_ONCE if has_accelerator() else 1
+
+
+def of_rows(data: Data, rows: Int[np.ndarray, "steps batch"]) -> Data:
+    """Return batches of shape (steps, batch, ...), assembled where the data are."""
+    if isinstance(data[0], np.ndarray):
+        return on_device(data[0][rows]), on_device(data[1][rows])
+    return _of_rows(data, on_device(rows, np.int32))
+
+
+@jax.jit
+def _of_rows(data: Data, rows: Int[Array, "steps batch"]) -> Data:
+    return data[0][rows], data[1][rows]
+
+
 def memory_of(problem: DiffusionProblem, run: int = 0) -> int:
     """Return the bytes of a step of a run, estimated."""
     model, kind = problem.network(run), Kind.of(problem.training, 1.0)
@@ -375,7 +433,7 @@ def engine(problem: DiffusionProblem) -> Callable[[int, float, Any], Trace]:
     """Return a function that trains one diffusion model."""
     require_room(
         max(memory_of(problem, run) for run in range(problem.runs)),
-        problem.weights_size * problem.keeps_weights + problem.samples_size,
+        problem.weights_size * problem.keeps_weights + problem.samples_size + problem.data_size,
         "take a smaller batch or model, or keep fewer samples and weights",
     )
 

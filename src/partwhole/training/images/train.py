@@ -28,6 +28,7 @@ from partwhole.training.checkpoints import (
     require_optimiser,
     save_checkpoint,
 )
+from partwhole.training.devices import here
 from partwhole.training.engines.layered import DIVERGED
 from partwhole.training.following import Report
 from partwhole.training.images.assembly import Layout, Samples, assemble
@@ -98,8 +99,8 @@ class Loop:
         seed: int, course: Course | None = None,
     ) -> None:  # fmt: skip
         self.training, self.kind, self.seed = training, Kind.of(training, learning_rate), seed
-        self.samples, self.layout = scored.samples, scored.layout
-        self.n, self.goal = len(scored.goal), on_device(scored.goal)
+        self.samples, self.layout = here(scored.samples), scored.layout
+        self.n, self.goal = len(scored.goal), here(on_device(scored.goal))
         self.batch = min(training.batch or self.n, self.n)
         self.course = course
         self.per_epoch = self.n // self.batch if course is None else course.per_epoch
@@ -231,7 +232,7 @@ class Loop:
         if self.records and self.records[-1][0] == len(self.losses):
             self._drop_last()
         for name, (samples, layout, goal, columns) in sets.items():
-            outputs[name] = _answers(network, samples, layout)
+            outputs[name] = _answers(network, here(samples), layout)
             scores[name] = judged(outputs[name], goal, self.training.loss, columns)
         self.records.append((len(self.losses), scores))
         if probes is not None:

@@ -24,6 +24,7 @@ from partwhole.networks import ImageNetwork
 from partwhole.networks.network import n_outputs
 from partwhole.tasks.images.class_split import ClassSplit, Part
 from partwhole.training.checkpoints import checked_checkpoint
+from partwhole.training.devices import here
 from partwhole.training.following import Follower
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.goals import require_pixels
@@ -190,7 +191,7 @@ def _two_tasks(
 ) -> TwoTasks:  # fmt: skip
     """Return the composition of an epoch of both tasks."""
     main, auxiliary = (
-        Half(sets[name].samples, on_device(sets[name].goal)) for name in ("main", "auxiliary")
+        here(Half(sets[name].samples, on_device(sets[name].goal))) for name in ("main", "auxiliary")
     )
     batch = training.batch or len(main.goal) + len(auxiliary.goal)
     kind = Kind.of(training, learning_rate)
