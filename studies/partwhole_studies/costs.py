@@ -2,9 +2,9 @@
 
 A step is one of Adam on a batch, and reading samples counts as steps: a network that is only
 evaluated does a third of a step's operations. Trainings that end at a loss count to their cap, so
-that costs are bounds from above. Steps of images and U-Nets were timed with
-`benchmarks/bench_device.py`, of convolutional networks on a core with `bench_image_training.py`,
-and those of points as a difference of two trainings.
+that costs are bounds from above. Steps of images were timed with `benchmarks/bench_device.py`, of
+convolutional networks on a core with `bench_image_training.py`, of U-Nets on a device in training
+itself, and those of points as a difference of two trainings.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ STEPS = {
     "convnet-small": Step(1.1e9, 0.02, 0.7e-3),
     "resnet-small": Step(0.5e9, 0.013, nan),
     "vit-small": Step(1.5e9, 0.07, nan),
-    "paper": Step(412e9, 7.6, 9.24e-3),
+    "paper": Step(412e9, 7.6, 7.5e-3),
     "small32": Step(16.5e9, 0.46, nan),
-    "small16": Step(3.0e9, 0.1, 4.94e-3),
+    "small16": Step(3.0e9, 0.1, 1.9e-3),
     "vector": Step(0.01e9, 0.0011, nan),
 }
 

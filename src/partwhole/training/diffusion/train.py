@@ -1,8 +1,9 @@
 """Training of one diffusion model: compiled steps in a plain loop.
 
 As for image networks, the loop is Python's on a CPU, where a convolution within a compiled loop is
-some 25 times slower. On an accelerator ten steps are one program, as starting the many small parts
-of a step takes longer than computing them. Only records wait for a step to finish.
+some 25 times slower. On an accelerator ten steps are one program, which takes as long but leaves
+the core free: on an H200 1.9 ms a step either way for `small16`, 7.5 instead of 7.1 as published.
+Only records wait for a step to finish.
 """
 
 from __future__ import annotations
