@@ -16,6 +16,7 @@ from partwhole.measures.abstraction.dichotomies import (
     component_dichotomies,
     held_out_sets,
 )
+from partwhole.measures.abstraction.generalization import _rotated
 from partwhole.measures.abstraction.splits import splits_of, transfer
 from partwhole.recordings import from_trials
 
@@ -183,16 +184,42 @@ def test_invariances():
     assert first.null.shape == (5, len(first.score))
 
 
-def test_codes_at_random_have_uniform_p_values():
+@pytest.mark.parametrize(
+    ("null", "recordings", "repetitions"), [("positions", 100, 39), ("rotation", 40, 19)]
+)
+def test_codes_at_random_have_uniform_p_values(null, recordings, repetitions):
     rng = np.random.default_rng(8)
     p = []
-    for seed in range(100):
-        recording = record(rng, grid(2, 2), rng.normal(size=(4, 20)), 6)
-        measured = ccgp(recording, dichotomies="components", repetitions=39, seed=seed)
+    for seed in range(recordings):
+        # Neurons differ in their mean rates, which say nothing of conditions.
+        recording = record(rng, grid(2, 2), rng.normal(size=(4, 20)) + np.arange(20.0), 6)
+        measured = ccgp(
+            recording, dichotomies="components", null=null, repetitions=repetitions, seed=seed
+        )
         p.append(measured.p_by_component["a"])
-    # Ties count as higher, so that the mean is rather above one half; its standard error is .029.
-    assert 0.5 - 4 * 0.029 < np.mean(p) < 0.56 + 4 * 0.029
-    assert np.sum(np.array(p) <= 0.05) <= binom.ppf(1 - 1e-4, 100, 0.05)
+    # Ties count as higher, so that the mean is rather above one half.
+    error = np.sqrt(1 / 12 / recordings)
+    assert 0.5 - 4 * error < np.mean(p) < 0.56 + 4 * error
+    assert np.sum(np.array(p) <= 0.05) <= binom.ppf(1 - 1e-4, recordings, 0.05)
+
+
+def test_rotated_clouds_keep_their_shape():
+    """Neurons of a condition are permuted alike in all of its trials, each condition in its way."""
+    rng = np.random.default_rng(12)
+    recording = record(rng, grid(2, 2), rng.normal(size=(4, 30)), 6)
+    turned = _rotated(recording, rng)
+    index = recording.condition_of_trial
+    orders = []
+    for condition in range(4):
+        before, after = (r.responses[index == condition] for r in (recording, turned))
+        before, after = (x - x.mean(axis=0) for x in (before, after))
+        orders.append(np.abs(after[0][:, None] - before[0]).argmin(axis=1))
+        np.testing.assert_allclose(after, before[:, orders[-1]], atol=1e-12)
+    assert len({tuple(order) for order in orders}) == 4
+    # A code that conditions share is abstract: no turned one generalises as well.
+    shared = record(rng, grid(2, 4), 2.0 * rng.normal(size=(2, 30))[grid(2, 4)[:, 0]], 6)
+    measured = ccgp(shared, dichotomies="components", null="rotation", repetitions=39)
+    assert measured.p_by_component["a"] == 1 / 40
 
 
 def test_permuted_labels_say_whether_trials_tell_of_conditions_at_all():

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Count, Index, Positive, Seed
-from partwhole.measures.abstraction.decoder import clouds_of, whole_vectors
+from partwhole.measures.abstraction.decoder import clouds_of, condition_means, whole_vectors
 from partwhole.measures.abstraction.dichotomies import (
     balanced_dichotomies,
     component_dichotomies,
@@ -122,7 +122,7 @@ def ccgp(
     dichotomies: Literal["balanced", "components"] = "balanced",
     held_out: Count = 1,
     ridge: Positive = 1.0,
-    null: Literal["positions", "labels"] = "positions",
+    null: Literal["positions", "rotation", "labels"] = "positions",
     repetitions: Index = 100,
     max_dichotomies: Count = 200,
     max_splits: Count = 64,
@@ -152,11 +152,13 @@ def ccgp(
         Penalty on squared weights, in units of the variance of trials within conditions, mean over
         neurons: with 1 the noise counts half as measured and half as if it were the same for all
         neurons.
-    null : {"positions", "labels"}, keyword-only, default "positions"
+    null : {"positions", "rotation", "labels"}, keyword-only, default "positions"
         "positions" turns the mean of each condition to a random direction about the mean of all,
         with the noise of its trials as it is: above it, conditions are not only apart but in an
-        abstract format. "labels" permutes the conditions of trials, within groups if there are any:
-        above it, trials tell of conditions at all.
+        abstract format. "rotation" is the published one: whole clouds of trials are turned about
+        that mean, noise included, by permuting the neurons of each condition. "labels" permutes the
+        conditions of trials, within groups if there are any: above it, trials tell of conditions at
+        all.
     repetitions : int, keyword-only, default 100
         Of the null; 0 for none.
     max_dichotomies : int, keyword-only, default 200
@@ -178,11 +180,12 @@ def ccgp(
 
     Notes
     -----
-    Bernardi et al. (Cell 2020): definition, and the geometric random model of which the null is a
-    variant; there with support vector machines on standardised neurons. Here every condition counts
-    the same, however many trials it has, and the decoder is ridge regression on labels -1 and +1
-    (`partwhole.measures.abstraction.decoder`). Accuracy depends on the noise of trials and on their
-    number; noise within a run that trials of training and test share is not taken away.
+    Bernardi et al. (Cell 2020): definition, and the geometric random model, "rotation", of which
+    "positions" is a variant; there with support vector machines on standardised neurons. Here every
+    condition counts the same, however many trials it has, and the decoder is ridge regression on
+    labels -1 and +1 (`partwhole.measures.abstraction.decoder`). Accuracy depends on the noise of
+    trials and on their number; noise within a run that trials of training and test share is not
+    taken away.
 
     Where few conditions are left for training, these differ in other components too: with two
     values of two components, half of all ways train on conditions that differ in both, so that of
@@ -217,10 +220,11 @@ def ccgp(
     )
     rng = np.random.default_rng(seed)
     clouds = clouds_of(whole, float(ridge), repetitions if null == "positions" else 0, rng)
-    if null == "labels":
-        drawn = (_permuted(whole, rng) for _ in range(repetitions))
-        of_labels = (clouds_of(other, float(ridge), 0, rng) for other in drawn)
-        clouds = chain(clouds, chain.from_iterable(of_labels))
+    if null != "positions":
+        other = _permuted if null == "labels" else _rotated
+        drawn = (other(whole, rng) for _ in range(repetitions))
+        of_others = (clouds_of(recording, float(ridge), 0, rng) for recording in drawn)
+        clouds = chain(clouds, chain.from_iterable(of_others))
     scores = np.concatenate([transfer(part, listed.labels, splits) for part in clouds])
     if not usable.all():
         lack = int(np.sum(~usable))
@@ -241,6 +245,21 @@ def ccgp(
         listed.total,
         notes,
     )
+
+
+def _rotated(recording: Recording, rng: np.random.Generator) -> Recording:
+    """Return a recording in which the neurons of each condition are permuted, in all its trials.
+
+    Centred means are longer by what they are shorter for having a common mean, so that conditions
+    are as far apart as independent ones.
+    """
+    index, data = recording.condition_of_trial, recording.responses
+    means = condition_means(data, index)
+    centred = means - means.mean(axis=0)
+    shift = centred * np.sqrt(len(means) / (len(means) - 1.0)) - means
+    order = rng.permuted(np.tile(np.arange(data.shape[1]), (len(means), 1)), axis=1)
+    turned = np.take_along_axis(data + shift[index], order[index], axis=1)
+    return replace(recording, responses=turned)
 
 
 def _permuted(recording: Recording, rng: np.random.Generator) -> Recording:
