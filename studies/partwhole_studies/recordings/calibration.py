@@ -22,7 +22,9 @@ from partwhole_studies.recordings.estimates import (
 
 def _recordings(neurons: int, repeats: int, noise: float, least: int, most: int) -> int:
     """Return how many recordings a bias is estimated from: more where estimates vary more."""
-    varied = 5 if noise > 1 and repeats == 5 else 1
+    if repeats == 20:
+        return max(1, least // 2)
+    varied = 3 if noise <= 1 else 8 if repeats == 2 else 5
     return max(least, varied * most // neurons)
 
 
@@ -35,7 +37,7 @@ def _preset(
         *(
             {"neurons": p, "repeats": m, "noise": s, "seed": seed,
              "recordings": _recordings(p, m, s, least, most), "bootstrap": bootstrap}
-            for p in neurons for m in (5, 20) for s in noises for seed in over_trials
+            for p in neurons for m in (2, 5, 20) for s in noises for seed in over_trials
         ),
         *(
             {"neurons": p, "trials": n, "noise": s, "correlated": related, "seed": seed}
@@ -49,7 +51,7 @@ def _preset(
 PRESETS: dict[str, list[Config]] = {
     "quick": _preset((20, 200), (1.0,), (1, 1, 2), 1, 20, 50),
     "laptop": _preset((20, 60, 200, 1000), (1.0, 2.0), (5, 5, 30), 1, 60, 100),
-    "paper": _preset((20, 60, 200, 1000), (1.0, 2.0), (24, 12, 600), 40, 800, 300),
+    "paper": _preset((20, 60, 200, 1000), (1.0, 2.0), (16, 12, 600), 40, 800, 300),
 }
 
 
@@ -72,10 +74,13 @@ def cell(config: Config) -> Arrays:
     errors, covered, off, noticed = (np.array(part) for part in zip(*rows, strict=True))
     known = np.isfinite(covered)
     total = np.where(known, covered, 0.0).sum(axis=0)
-    share = np.divide(total, known.sum(axis=0), out=np.full(4, np.nan), where=known.any(axis=0))
+    share = np.divide(total, known.sum(axis=0), out=np.full(6, np.nan), where=known.any(axis=0))
+    # Of those recordings that have saliences.
+    given = np.isfinite(errors)
+    bias = np.where(given, errors, 0.0).sum(axis=0) / np.maximum(given.sum(axis=0), 1)
     return {
-        "bias": errors.mean(axis=0), "coverage": share, "warned": 1.0 - known.mean(axis=0),
-        "off": off.mean(axis=0), "noticed": noticed.mean(),
+        "bias": np.where(given.any(axis=0), bias, np.nan), "coverage": share,
+        "warned": 1.0 - known.mean(axis=0), "off": off.mean(axis=0), "noticed": noticed.mean(),
     }  # fmt: skip
 
 
@@ -104,10 +109,11 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     largest = others.mean("seed").idxmax("setting").item()
     # Where most results say that saliences are off on average, they are.
     bias = data.bias.sel(kind=list(KINDS[:-1])).rename(kind="interval")
-    unwarned = bias.where(data.off.mean("seed") <= 0.5)
-    # Both noises together, as in the figure.
-    covered = data.coverage.mean("noise")
-    by_repeats = covered.mean(["neurons", "seed"])
+    is_unwarned = data.off.mean("seed") <= 0.5
+    unwarned = bias.where(is_unwarned)
+    # Both noises together.
+    covered = data.coverage.where(is_unwarned).mean("noise")
+    by_repeats = data.coverage.mean(["noise", "neurons", "seed"])
     by_kind = by_repeats.mean("repeats")
     return {
         "bias": farthest(unwarned, 0.0, [*over, "interval"]),
@@ -115,7 +121,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "undeclared": farthest(data.bias.sel(kind="undeclared"), 0.0, over),
         "noticed": float(data.noticed.mean()),
         "coverage": farthest(covered, 0.95, ["neurons", "repeats", "interval"], (0.0, 1.0)),
-        **{f"trials_{m}": float(by_repeats.sel(interval="trials", repeats=m)) for m in (5, 20)},
+        **{f"trials_{m}": float(by_repeats.sel(interval="trials", repeats=m)) for m in (2, 5, 20)},
         **{f"over_{kind}": float(by_kind.sel(interval=kind)) for kind in ("neurons", "runs")},
         "error": mean(others.sel(setting=largest)),
         "near": mean(errors.sel(setting=NEAR)),

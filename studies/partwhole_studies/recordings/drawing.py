@@ -16,6 +16,8 @@ from partwhole_studies.recordings.estimates import SETTINGS
 NAMES = {
     "trials": "resampled trials",
     "correlated": "trials, correlated noise",
+    "Poisson": "trials, Poisson noise",
+    "unequal": "trials, unequal numbers",
     "runs": "runs with offsets",
     "neurons": "neurons",
 }
@@ -56,8 +58,8 @@ def drawn_calibration(data: xr.Dataset) -> Figure:
     ):
         _draw_answers(ax, name, data)
     _draw_left_out(rows[1].subplots(1, 3), data)
-    axes = rows[2].subplots(2, 2, sharex=True, sharey="row")
-    for (upper, lower), repeats in zip(axes.T, (5, 20), strict=True):
+    axes = rows[2].subplots(2, 3, sharex=True, sharey="row")
+    for (upper, lower), repeats in zip(axes.T, (2, 5, 20), strict=True):
         for ax, name, goal in (
             (upper, "bias", (-LARGEST_BIAS, LARGEST_BIAS)), (lower, "coverage", COVERAGE)
         ):  # fmt: skip
@@ -113,7 +115,7 @@ def _draw_kinds(
 ) -> None:
     for k, (kind, label) in enumerate(NAMES.items()):
         part = values.sel(interval=kind)
-        moved = part.assign_coords(neurons=part.neurons * 1.12 ** (k - 1.5))
+        moved = part.assign_coords(neurons=part.neurons * 1.08 ** (k - 2.5))
         series(
             ax, "neurons", by="interval", measured=moved.expand_dims(interval=[kind]),
             names={kind: label}, words={"measured": "mean, 95 % interval"}, shift=k,

@@ -20,7 +20,7 @@ from partwhole_studies.recordings.worlds import (
 
 RIDGE = 1e-3
 OFFSET = 1.0  # deviation of what the trials of a run have in common
-KINDS = ("trials", "correlated", "runs", "neurons", "undeclared")
+KINDS = ("trials", "correlated", "Poisson", "unequal", "runs", "neurons", "undeclared")
 # Neurons, training trials, correlated noise; of the last, neurons are nearly as many as trials.
 SETTINGS = {
     "20, 240": (20, 240, False),
@@ -48,11 +48,12 @@ def coverage(result: Salience, truth: Float[np.ndarray, " 3"]) -> float:
 
 def salience_errors(
     rng: np.random.Generator, neurons: int, repeats: int, noise: float, bootstrap: int
-) -> tuple[Float[np.ndarray, " 5"], Float[np.ndarray, " 4"], Bool[np.ndarray, " 4"], bool]:
+) -> tuple[Float[np.ndarray, " 7"], Float[np.ndarray, " 6"], Bool[np.ndarray, " 6"], bool]:
     """Return errors of the conjunction's salience, coverage and warnings, by what is resampled.
 
     Of parts the bias is half of the conjunction's, with the opposite sign. Results are in the order
-    of KINDS: resampled trials, trials with correlated noise, runs, neurons; errors also of runs
+    of KINDS: resampled trials, also with correlated noise, Poisson noise and unequal numbers of
+    trials, from half as many to half as many more, two at least; runs; neurons; errors also of runs
     that are not declared. Warnings are that saliences are off on average, and at the end that
     trials share noise.
     """
@@ -61,15 +62,20 @@ def salience_errors(
         World.of(rng, neurons, noise, correlated=related) for related in (False, True)
     )
     truths = [
-        saliences_of(salience(world.means, GRID, self_pairs=True)) for world in (plain, correlated)
+        saliences_of(salience(means, GRID, self_pairs=True))
+        for means in (plain.means, correlated.means, plain.rates)
     ]
     responses, index = plain.trials(rng, repeats)
     related, _ = correlated.trials(rng, repeats)
+    counted, _ = plain.counts(rng, repeats)
+    unequal = plain.trials(rng, rng.integers(max(2, repeats // 2), repeats + repeats // 2 + 1, 16))
     shifted, _ = plain.trials(rng, repeats, OFFSET)
     runs = runs_of(index)
     designs: tuple[tuple[Recording, np.ndarray, Resample], ...] = (
         (recording(responses, index), truths[0], "trials"),
         (recording(related, index), truths[1], "trials"),
+        (recording(counted, index), truths[2], "trials"),
+        (recording(*unequal), truths[0], "trials"),
         (recording(shifted, index, runs), truths[0], "groups"),
         (recording(responses, index), SHARES, "neurons"),
     )

@@ -15,6 +15,7 @@ SUMS = VALUES[GRID].sum(axis=1)
 CORNER = np.all(GRID >= 2, axis=1)
 # Of the variance of responses over conditions: first part, second part, their conjunction.
 SHARES = np.array([0.4, 0.4, 0.2])
+LOWEST = 4.0  # deviations of responses below their mean at which a rate is 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +51,21 @@ class World:
         covariance = 0.5 * np.eye(neurons) + factors @ factors.T
         return cls(np.asarray(means), noise, np.linalg.cholesky(covariance))
 
+    @property
+    def rates(self) -> Float[np.ndarray, "16 p"]:
+        """Return responses as rates, which are not negative."""
+        return np.maximum(self.means + LOWEST, 0.0)
+
+    def counts(
+        self, rng: np.random.Generator, repeats: int
+    ) -> tuple[Float[np.ndarray, "n p"], Int[np.ndarray, " n"]]:
+        """Return Poisson counts as rates; at the mean rate their deviation is that of the noise."""
+        index = np.repeat(np.arange(len(GRID)), repeats)
+        unit = LOWEST / self.noise**2
+        return rng.poisson(unit * self.rates[index]) / unit, index
+
     def trials(
-        self, rng: np.random.Generator, repeats: int, offset: float = 0.0
+        self, rng: np.random.Generator, repeats: int | np.ndarray, offset: float = 0.0
     ) -> tuple[Float[np.ndarray, "n p"], Int[np.ndarray, " n"]]:
         """Return responses in some trials of every condition, and the condition of each.
 

@@ -59,7 +59,7 @@ def test_one_setting_beyond_a_goal_is_enough(data):
     assert set(verdicts(study, whole).values()) == {"holds"}
     assert study.numbers(whole)["off"] == pytest.approx(0.02)
     # What is not declared can't be known, and decides nothing.
-    whole["bias"][{"kind": 4}] = -0.2
+    whole["bias"][{"kind": 6}] = -0.2
     assert set(verdicts(study, whole).values()) == {"holds"}
     assert study.numbers(whole)["undeclared"].value == pytest.approx(0.2)
     assert failed_checks(study, whole.assign(trained=whole.trained + 0.1)) == ["trained"]
@@ -102,6 +102,17 @@ def test_worlds_have_the_shares_and_the_noise_that_they_state(correlated):
     assert np.mean(np.square(of_runs)) == pytest.approx(9.0 + 4.0 / 16.0, rel=0.1)
 
 
+def test_counts_have_the_rates_and_the_noise_that_they_state():
+    world = worlds.World.of(np.random.default_rng(0), 300, 2.0)
+    responses, index = world.counts(np.random.default_rng(1), 60)
+    noise = responses - world.rates[index]
+    # 288,000 numbers: standard errors are .004 of the mean and .3 % of the variance.
+    assert abs(noise.mean()) < 0.02
+    assert np.mean(noise**2) == pytest.approx(4.0 * world.rates.mean() / worlds.LOWEST, rel=0.02)
+    unit = worlds.LOWEST / 4.0
+    np.testing.assert_allclose(responses * unit, np.round(responses * unit), atol=1e-9)
+
+
 @pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
 def test_the_regression_is_that_of_scikit_learn(shape):
     rng = np.random.default_rng(1)
@@ -132,7 +143,10 @@ def test_a_wrong_truth_is_a_bias(monkeypatch):
     errors = [estimates.salience_errors(rng, 60, 20, 1.0, 0)[0] for _ in range(30)]
     bias = dict(zip(study.KINDS, np.mean(errors, axis=0), strict=True))
     assert bias["neurons"] == pytest.approx(-0.2, abs=0.04)
-    assert max(abs(bias[kind]) for kind in ("trials", "correlated", "runs")) < 0.02
+    assert (
+        max(abs(bias[kind]) for kind in ("trials", "correlated", "Poisson", "unequal", "runs"))
+        < 0.02
+    )
     assert bias["undeclared"] < -0.02
 
 
