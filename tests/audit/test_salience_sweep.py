@@ -138,7 +138,20 @@ def test_saliences_of_the_user_move_the_predictions_and_the_limit():
     assert after.prediction.points[0].kernel.weights == kernel.weights
     # Already wrong with the Gaussian kernel, so there is no limit to report.
     assert not after.sweep.is_right
-    assert "already too much for least squares with the kernel Gaussian" in doubled.to_html()
+    words = "The saliences given are already too much for least squares with the kernel Gaussian"
+    (finding,) = [one for one in doubled.findings if one.rule == "salience-limit"]
+    assert finding.message.startswith(words)
+    for text in (doubled.to_html(), " ".join(doubled.to_text().split())):
+        assert words in text
+    # A limit is that of the salience, not of its change.
+    more = audit_split(frame, COMPONENTS, "name", "split", add=0, salience={"colour": 1.5})
+    (ours,), (theirs,) = (
+        [one for one in report.findings if (one.rule, one.subject) == ("salience-limit", "colour")]
+        for report in (more, audit_split(frame, COMPONENTS, "name", "split", add=0))
+    )
+    limits = [float(one.message.split("counts ")[1].split()[0]) for one in (ours, theirs)]
+    # Halvings leave 4.4 % between factors.
+    np.testing.assert_allclose(*limits, rtol=0.045)
 
 
 def test_a_limit_within_the_threshold_is_a_finding():
@@ -163,6 +176,11 @@ def test_measured_features_are_placed_by_their_saliences():
     expected = [np.sqrt(3 / 11), 3.0, np.sqrt(3 / 11), np.sqrt(3 / 11)]
     np.testing.assert_allclose(sweep.measured, expected, rtol=1e-9)
     assert "measured features" in report.to_html()
+    (finding,) = [
+        one for one in report.findings if (one.rule, one.subject) == ("salience-limit", "colour")
+    ]
+    assert "In the measured features it counts 3 times as much, beyond that." in finding.message
+    assert "--features" not in finding.message
 
 
 def test_two_components_have_a_range_of_networks_if_they_are_unlike():

@@ -191,6 +191,8 @@ class SalienceSweep:
         Largest possible accuracy.
     order : int
         At which the kernels are cut off.
+    base : float array, shape (C,)
+        The salience of each component without a change, relative to the others' (root mean square).
     measured : float array, shape (C,), or None
         For measured features: the salience of each component relative to the others'.
     """
@@ -202,12 +204,34 @@ class SalienceSweep:
     until: Float[np.ndarray, "L C"]
     ceiling: float
     order: int
+    base: Float[np.ndarray, " C"]
     measured: Float[np.ndarray, " C"] | None = None
 
     @property
     def is_right(self) -> bool:
         """Return whether every learner is right without a change."""
         return not bool(np.isnan(self.until).any())
+
+    @property
+    def are_equal(self) -> bool:
+        """Return whether components are equally salient without a change."""
+        return bool(np.allclose(self.base, 1.0))
+
+    @property
+    def limits(self) -> tuple[Float[np.ndarray, "L C"], Float[np.ndarray, "L C"]]:
+        """Return `since` and `until` as saliences relative to those of the other components."""
+        return self.since * self.base, self.until * self.base
+
+    @property
+    def range_of_all(self) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
+        """Return the limits within which all learners are right."""
+        since, until = self.limits
+        return since.max(axis=0), until.min(axis=0)
+
+    @property
+    def unchanged(self) -> Float[np.ndarray, " L"]:
+        """Return the accuracy of each learner without a change, which is of no component."""
+        return self.accuracy[:, 0, self.factors.index(1.0)]
 
     def __repr__(self) -> str:
         """Return the numbers of learners and factors."""

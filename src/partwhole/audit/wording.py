@@ -8,7 +8,7 @@ import numpy as np
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import ShiftedValue, Shortcut
-from partwhole.audit.predicted import Point, Prediction
+from partwhole.audit.predicted import Point, Prediction, SalienceSweep
 
 LONGEST = 60
 # Salience of one hidden ReLU layer on two components.
@@ -265,6 +265,22 @@ def representation_name(point: Point) -> str:
     return f"{point.position:g} hidden ReLU layers (depth {point.position:g})"
 
 
+def too_salient(case: Case, sweep: SalienceSweep) -> str:
+    """Return which learners are wrong without a change of saliences, in a sentence; or ""."""
+    wrong = [
+        f"{fit} with the kernel {kernel} ({percent(float(score))} right)"
+        for (fit, kernel), score in zip(sweep.learners, sweep.unchanged, strict=True)
+        if score < sweep.ceiling - 1e-9
+    ]
+    if not wrong:
+        return ""
+    given = "Components of equal salience are" if sweep.are_equal else "The saliences given are"
+    return (
+        f"{given} already too much for {', '.join(wrong)}, where {percent(sweep.ceiling)} of the "
+        f"rows of {printable(case.name)} can be right."
+    )
+
+
 def salience_range(name: str, since: float, until: float) -> str:
     """Return between which saliences of a component all is right, in words.
 
@@ -272,7 +288,7 @@ def salience_range(name: str, since: float, until: float) -> str:
     ----------
     name : str
     since, until : float
-        Factors; 0 and infinite where there is no limit among those tried.
+        Relative to the other components; 0 and infinite where there is no limit among those tried.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import numpy as np
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence
 from partwhole.audit.judging.finding import NO_ROWS, finding_of
-from partwhole.audit.predicted import Point, Prediction
+from partwhole.audit.predicted import Point, Prediction, SalienceSweep
 from partwhole.audit.rules import Finding
 from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (
@@ -23,6 +23,7 @@ from partwhole.audit.wording import (
     printable,
     representation_name,
     salience_range,
+    too_salient,
     tuple_of,
 )
 from partwhole.limits.proofs.determination import Determination
@@ -280,12 +281,18 @@ def _has_known_label(case: Case, component: int, value: int, known: set[int]) ->
 def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     """Report components whose salience decides whether labels are predicted right."""
     case, sweep = evidence.case, evidence.sweep
-    if sweep is None or not sweep.is_right:
+    if sweep is None:
         return
-    for component, (since, until) in enumerate(
-        zip(sweep.since.max(axis=0), sweep.until.min(axis=0), strict=True)
-    ):
-        if until >= settings.salience and since <= 1.0 / settings.salience:
+    if not sweep.is_right:
+        # Equal saliences are nobody's choice, and other findings are of them.
+        if not sweep.are_equal and (words := too_salient(case, sweep)):
+            remedy = "Add training rows in which values of salient components have other labels."
+            rows = case.rows_of(case.held_out)
+            yield finding_of("salience-limit", case, f"{words} {remedy}", rows)
+        return
+    for component, (since, until) in enumerate(zip(*sweep.range_of_all, strict=True)):
+        base = sweep.base[component]
+        if until >= settings.salience * base and since <= base / settings.salience:
             continue
         name = printable(case.table.names[component])
         yield finding_of(
@@ -294,11 +301,27 @@ def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]
             f"Labels of {printable(case.name)} are predicted right only "
             f"{salience_range(name, since, until)}: its salience, how strongly a change of it "
             f"changes the inputs or features. Within {settings.salience:g} times they should be. "
-            f"Add training rows in which values of {name} have other labels, or pass features of "
-            "your network (--features) to see where it stands.",
+            f"{_standing(sweep, component)}Add training rows in which values of {name} have other "
+            f"labels{_or_features(sweep)}.",
             case.rows_of(case.held_out),
             name,
         )
+
+
+def _standing(sweep: SalienceSweep, component: int) -> str:
+    """Say where measured features stand, if there are any."""
+    if sweep.measured is None:
+        return ""
+    at = float(sweep.measured[component])
+    since, until = (float(end[component]) for end in sweep.range_of_all)
+    place = "within" if since <= at <= until else "beyond"
+    return f"In the measured features it counts {number(at)} times as much, {place} that. "
+
+
+def _or_features(sweep: SalienceSweep) -> str:
+    if sweep.measured is not None:
+        return ""
+    return ", or pass features of your network (--features) to see where it stands"
 
 
 def _carried_over(case: Case, prediction: Prediction) -> float:

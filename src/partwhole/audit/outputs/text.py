@@ -26,6 +26,7 @@ from partwhole.audit.wording import (
     printable,
     representation_name,
     salience_range,
+    too_salient,
     tuple_of,
 )
 
@@ -208,7 +209,7 @@ def _split(evidence: Evidence) -> Iterator[str]:
         yield from _remarks(evidence.solvability.remarks)
     if evidence.prediction is not None:
         yield from _prediction(evidence, evidence.prediction)
-    if evidence.sweep is not None and evidence.sweep.is_right:
+    if evidence.sweep is not None:
         yield from _saliences(evidence, evidence.sweep)
     # Where all is determined, additions only strengthen what carries over: see the page.
     if evidence.additions is not None and evidence.additions.determined < 1.0:
@@ -345,9 +346,12 @@ def _cautions(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
 
 def _saliences(evidence: Evidence, sweep: SalienceSweep) -> Iterator[str]:
     """Yield between which saliences of each component all labels are predicted right."""
-    limits = zip(
-        evidence.case.table.names, sweep.since.max(axis=0), sweep.until.min(axis=0), strict=True
-    )
+    if not sweep.is_right:
+        # Equal saliences are nobody's choice: the page says what they do.
+        if not sweep.are_equal and (words := too_salient(evidence.case, sweep)):
+            yield from _wrapped(words)
+        return
+    limits = zip(evidence.case.table.names, *sweep.range_of_all, strict=True)
     limited = [
         salience_range(printable(name), low, high)
         for name, low, high in limits

@@ -8,7 +8,7 @@ from partwhole.audit.case import Case
 from partwhole.audit.page.charts import drawing
 from partwhole.audit.page.words import number, share
 from partwhole.audit.predicted import SalienceSweep
-from partwhole.audit.wording import printable, salience_range
+from partwhole.audit.wording import printable, salience_range, too_salient
 from partwhole.page import Html, join, table, tag
 
 WIDTH, LEFT, RIGHT, TOP = 620, 130, 14, 8
@@ -39,19 +39,8 @@ def salience(case: Case, sweep: SalienceSweep) -> Html:
 
 def _summary(case: Case, sweep: SalienceSweep) -> str:
     if not sweep.is_right:
-        unchanged = sweep.factors.index(1.0)
-        # Without a change it does not matter of which component.
-        scores = sweep.accuracy[:, 0, unchanged]
-        wrong = [
-            f"{fit} with the kernel {kernel} ({share(float(score))} right)"
-            for (fit, kernel), score in zip(sweep.learners, scores, strict=True)
-            if score < sweep.ceiling - 1e-9
-        ]
-        return (
-            "Components of equal salience are already too much for "
-            f"{', '.join(wrong) or 'one of the learners, which could not be computed'}."
-        )
-    limits = zip(case.table.names, sweep.since.max(axis=0), sweep.until.min(axis=0), strict=True)
+        return too_salient(case, sweep) or "One of the learners could not be computed."
+    limits = zip(case.table.names, *sweep.range_of_all, strict=True)
     limited = [
         salience_range(printable(name), low, high)
         for name, low, high in limits
@@ -69,7 +58,7 @@ def _picture(names: list[str], sweep: SalienceSweep) -> Html:
         place = min(max(math.log2(factor) if factor > 0 else low, low), high)
         return round(LEFT + (place - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
 
-    n_learners = len(sweep.learners)
+    n_learners, (since, until) = len(sweep.learners), sweep.limits
     row = n_learners * (BAR + GAP) + BETWEEN
     bottom = TOP + row * len(names)
     ticks = [factor for factor in sweep.factors if math.log2(factor).is_integer()]
@@ -87,7 +76,7 @@ def _picture(names: list[str], sweep: SalienceSweep) -> Html:
             tag("text", name, x=LEFT - 8, y=top + row / 2 - 2, text_anchor="end", class_="name")
         )
         for i in range(n_learners):
-            start, end = x(float(sweep.since[i, c])), x(min(float(sweep.until[i, c]), 2.0**high))
+            start, end = x(float(since[i, c])), x(min(float(until[i, c]), 2.0**high))
             marks.append(
                 tag(
                     "rect",
@@ -106,9 +95,7 @@ def _picture(names: list[str], sweep: SalienceSweep) -> Html:
     title = "Saliences at which all held-out labels are predicted right"
     text = "; ".join(
         salience_range(name, low, high)
-        for name, low, high in zip(
-            names, sweep.since.max(axis=0), sweep.until.min(axis=0), strict=True
-        )
+        for name, low, high in zip(names, *sweep.range_of_all, strict=True)
     )
     label = "salience of the component, relative to the others"
     middle = (LEFT + WIDTH - RIGHT) / 2

@@ -134,6 +134,7 @@ def salience_sweep(
         np.array(until),
         trials.ceiling,
         problem.order,
+        relative(np.square(trials.base)),
         None if measured is None else _measured_factors(measured),
     )
 
@@ -151,9 +152,13 @@ def _problem(case: Case) -> OrderProblem | None:
 
 def _measured_factors(kernel: OrderKernel) -> Float[np.ndarray, " C"]:
     """Return the salience of each component relative to the mean square of the others'."""
-    squares = np.array(
-        [max(kernel.weights.get((c,), 0.0), 0.0) for c in range(kernel.n_components)]
+    return relative(
+        np.array([max(kernel.weights.get((c,), 0.0), 0.0) for c in range(kernel.n_components)])
     )
+
+
+def relative(squares: Float[np.ndarray, " C"]) -> Float[np.ndarray, " C"]:
+    """Return saliences relative to those of the other components, root mean square."""
     others = (squares.sum() - squares) / (len(squares) - 1)
     return np.sqrt(np.divide(squares, others, out=np.full(len(squares), np.inf), where=others > 0))
 
