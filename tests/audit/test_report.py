@@ -493,7 +493,14 @@ def test_what_was_not_decided_is_told_as_such(monkeypatch):
     (split,) = report.to_dict()["splits"]
     assert split["determination"]["undecided_count"] == 9
     assert split["determination"]["undetermined_count"] == 0
-    assert "(0 of 9; 9 not decided)" in report.to_text()
+    text = " ".join(report.to_text().split())
+    # Nothing is told of a share that was not decided: neither as it is nor after additions.
+    assert "Determined: 0 % to 100 % (0 of 9; 9 not decided)." in text
+    assert "Raise the time limit, choose a smaller order, or audit fewer rows." in text
+    assert "0 % to 100 % (9 not decided)" in report.to_html()
+    more = audit_split(frame, ["a", "b", "c"], "y", "split", add=3)
+    assert more.evidence[0].additions.steps == ()
+    assert "No addition was looked for, as it was not decided" in " ".join(more.to_text().split())
     assert (
         "It is not known whether training determines 9 of 9 held-out combinations"
         in report.to_html()

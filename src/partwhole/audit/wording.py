@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -392,6 +392,21 @@ def percent(share: float) -> str:
     if 0.0 < share < 0.005:
         return "<1 %"
     return f"{100.0 * share:.0f} %"
+
+
+def determined_share(
+    share: float, undecided: int, held_out: int, write: Callable[[float], str] = percent
+) -> str:
+    """Return the share that is determined in percent, or between which shares it lies.
+
+    Examples
+    --------
+    >>> determined_share(0.5, 0, 4), determined_share(0.5, 1, 4)
+    ('50 %', '50 % to 75 %')
+    """
+    if not undecided:
+        return write(share)
+    return f"{write(share)} to {write(share + undecided / held_out)}"
 
 
 def number(value: float) -> str:

@@ -126,11 +126,18 @@ def additions(
     if kernel is None:
         kernel = OrderKernel.random_network(task.n_components, order, depth=1)
     rows, of = unseen_combinations(case, limit=MOST_CANDIDATES, seed=seed)
-    if determination.determined.all() and (n_columns := _n_columns(task, order)) > MOST_COLUMNS:
+    remark = ""
+    if determination.undecided.any():
+        remark = (
+            f"No addition was looked for, as it was not decided whether training determines "
+            f"{int(determination.undecided.sum()):,} held-out combinations."
+        )
+    elif determination.determined.all() and (n_columns := _n_columns(task, order)) > MOST_COLUMNS:
         remark = (
             "Training determines every held-out combination. Further gains of an addition are not "
             f"computed for {n_columns:,} conjunctions (more than {MOST_COLUMNS:,})."
         )
+    if remark:
         empty = (float("nan"), 0, of, 0, process_time() - start, (remark,))
         return Additions((), float(determination.share), *empty)
     search = _Search.of(

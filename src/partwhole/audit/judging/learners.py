@@ -104,8 +104,9 @@ def not_determined(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
             case,
             f"Whether training determines {len(rows):,} of "
             f"{count(len(case.held_out), 'held-out combination')} of {printable(case.name)} for "
-            f"{_learners(case)}, such as {combination(case, int(rows[0]))}, was not decided within "
-            "the allowed number of steps. Choose a smaller order, or audit fewer rows.",
+            f"{_learners(case)}, such as {combination(case, int(rows[0]))}, was not decided in "
+            f"{determination.seconds:.1f} s. Raise the time limit, choose a smaller order, or "
+            "audit fewer rows.",
             case.rows_of(rows),
         )
 

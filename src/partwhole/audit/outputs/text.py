@@ -18,6 +18,7 @@ from partwhole.audit.wording import (
     OPEN,
     conjunction,
     count,
+    determined_share,
     learners,
     measured,
     number,
@@ -29,6 +30,7 @@ from partwhole.audit.wording import (
     too_salient,
     tuple_of,
 )
+from partwhole.limits.proofs.determination import Determination
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
@@ -191,7 +193,7 @@ def _split(evidence: Evidence) -> Iterator[str]:
     determination = evidence.determination
     if determination is not None:
         yield from _wrapped(
-            f"Determined: {percent(determination.share)} ({int(determination.determined.sum()):,} "
+            f"Determined: {_share_of(determination)} ({int(determination.determined.sum()):,} "
             f"of {len(determination.determined):,}"
             + (
                 f"; {int(determination.undecided.sum()):,} not decided)."
@@ -214,6 +216,11 @@ def _split(evidence: Evidence) -> Iterator[str]:
     # Where all is determined, additions only strengthen what carries over: see the page.
     if evidence.additions is not None and evidence.additions.determined < 1.0:
         yield from _additions(evidence, evidence.additions)
+
+
+def _share_of(determination: Determination) -> str:
+    undecided = int(determination.undecided.sum())
+    return determined_share(determination.share, undecided, len(determination.determined))
 
 
 def _ladder(evidence: Evidence) -> Iterator[str]:

@@ -8,7 +8,7 @@ from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.cells import grids
 from partwhole.audit.page.grid import board
 from partwhole.audit.page.words import conjunction, listed, number, share
-from partwhole.audit.wording import alone, count, shifted
+from partwhole.audit.wording import alone, count, determined_share, shifted
 from partwhole.page import Html, join, table, tag
 
 VALUES, SHORTCUTS = 60, 20
@@ -70,7 +70,7 @@ def _ladder(evidence: Evidence) -> Html:
         name = {1: "1: parts add up", 2: "2: pairs interact"}.get(
             rung.order, f"{rung.order}: up to {rung.order} parts interact"
         )
-        determined = share(rung.share)
+        determined = determined_share(rung.share, rung.undecided, rung.held_out, share)
         if rung.undecided:
             determined += f" ({rung.undecided:,} not decided)"
         lines.append(
