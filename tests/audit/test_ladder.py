@@ -166,6 +166,7 @@ def test_orders_beyond_the_time_are_not_in_the_ladder(monkeypatch):
     assert [rung.order for rung in report.evidence[0].ladder] == [1]
     assert report.headline == "Supported if parts add up (order 1)"
     assert "1 order took more time than was left" in report.to_html()
+    assert "1 order took more time than was left" in " ".join(report.to_text().split())
 
 
 def test_a_rung_is_open_until_it_is_decided():

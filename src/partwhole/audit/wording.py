@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import numpy as np
 
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import ShiftedValue, Shortcut
+from partwhole.audit.evidence import Evidence, ShiftedValue, Shortcut
 from partwhole.audit.predicted import Point, Prediction, SalienceSweep
 
 LONGEST = 60
@@ -263,6 +263,16 @@ def representation_name(point: Point) -> str:
     if point.position == 1:
         return "one hidden ReLU layer (depth 1)"
     return f"{point.position:g} hidden ReLU layers (depth {point.position:g})"
+
+
+def further_orders(evidence: Evidence) -> str:
+    """Return what is known of orders that are not in the ladder; empty if all are."""
+    left = evidence.case.task.n_components - 1 - len(evidence.ladder)
+    if not left:
+        return ""
+    if evidence.ladder and not evidence.ladder[-1].possible:
+        return "At higher orders training determines nothing either."
+    return f"{count(left, 'order')} took more time than was left; raise the time limit."
 
 
 def too_salient(case: Case, sweep: SalienceSweep) -> str:

@@ -19,6 +19,7 @@ from partwhole.audit.wording import (
     conjunction,
     count,
     determined_share,
+    further_orders,
     learners,
     measured,
     number,
@@ -243,6 +244,8 @@ def _ladder(evidence: Evidence) -> Iterator[str]:
             f"  {fitted:>15}  {seconds:>7}"
         )
     yield from _wrapped(LEGEND, "    ")
+    if words := further_orders(evidence):
+        yield from _wrapped(words, "    ")
     lacking = next((rung for rung in evidence.ladder if rung.lacking), None)
     if lacking is not None:
         named = [conjunction(evidence.case, *one) for one in lacking.lacking[:MOST_LACKING]]

@@ -8,7 +8,7 @@ from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.cells import grids
 from partwhole.audit.page.grid import board
 from partwhole.audit.page.words import conjunction, listed, number, share
-from partwhole.audit.wording import alone, count, determined_share, shifted
+from partwhole.audit.wording import alone, count, determined_share, further_orders, shifted
 from partwhole.page import Html, join, table, tag
 
 VALUES, SHORTCUTS = 60, 20
@@ -86,10 +86,6 @@ def _ladder(evidence: Evidence) -> Html:
                 "–" if rung.order == case.order else f"{rung.seconds:.1f} s",
             ]
         )
-    left = case.task.n_components - 1 - len(evidence.ladder)
-    beyond = "At higher orders training determines nothing either."
-    if not evidence.ladder or evidence.ladder[-1].possible:
-        beyond = f"{count(left, 'order')} took more time than was left; raise the time limit."
     lacking = next((rung for rung in evidence.ladder if rung.lacking), None)
     named = None
     if lacking is not None:
@@ -115,7 +111,7 @@ def _ladder(evidence: Evidence) -> Html:
             numbers=(1, 2, 3, 5, 6),
         ),
         named,
-        tag("p", beyond, class_="quiet") if left else None,
+        tag("p", words, class_="quiet") if (words := further_orders(evidence)) else None,
     )
 
 
