@@ -8,11 +8,15 @@ import json
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 from audit_tables import read_table
 from sklearn.model_selection import (
+    GroupKFold,
     GroupShuffleSplit,
     PredefinedSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
     StratifiedShuffleSplit,
 )
 
@@ -92,8 +96,9 @@ def test_lines_of_json(tmp_path, name):
         pa.Table.from_pandas(FRAME).to_reader(),
         Capsule(pa.Table.from_pandas(FRAME)),
         Convertible(),
+        pyarrow.dataset.dataset(pa.Table.from_pandas(FRAME)),
     ],
-    ids=["table", "reader", "capsule", "convertible"],
+    ids=["table", "reader", "capsule", "convertible", "dataset"],
 )
 def test_tables_of_other_libraries(table):
     alike(read_table(table, *ROLES, "split"), PLAIN)
@@ -180,6 +185,44 @@ def test_a_splitter_of_one_split_draws_it():
     train, test = next(splitter.split(FRAME, groups=np.arange(32) // 2))
     np.testing.assert_array_equal(np.flatnonzero(table.split == 0), np.sort(train))
     np.testing.assert_array_equal(np.flatnonzero(table.split == 1), np.sort(test))
+
+
+@pytest.mark.parametrize("form", ["frame", "csv", "numbers"])
+def test_a_splitter_receives_the_target(tmp_path, form):
+    frame = FRAME.drop(columns="split")
+    if form == "numbers":
+        frame = frame.assign(label=(frame["label"] == "low") * 7)
+    path = written(tmp_path, "t.csv", frame.to_csv(index=False))
+    splitter = StratifiedKFold(2, shuffle=True, random_state=3)
+    report = audit_split(path if form == "csv" else frame, *ROLES, splitter, add=0)
+    folds = list(splitter.split(frame, frame["label"]))
+    assert len(report.tables) == len(folds) == 2
+    for table, (train, test) in zip(report.tables, folds, strict=True):
+        np.testing.assert_array_equal(np.flatnonzero(table.split == 0), np.sort(train))
+        np.testing.assert_array_equal(np.flatnonzero(table.split == 1), np.sort(test))
+
+
+def test_a_splitter_receives_several_targets():
+    class Asking:
+        def get_n_splits(self):
+            return 1
+
+        def split(self, rows, y):
+            assert y.shape == (len(rows), 2)
+            assert y[:, 1].tolist() == list(range(32))
+            return [(np.flatnonzero(SEEN), np.flatnonzero(~SEEN))]
+
+    frame = FRAME.assign(amount=np.arange(32))
+    audit_split(frame, ["shape", "colour"], ["label", "amount"], Asking(), add=0)
+
+
+def test_warnings_of_a_splitter_are_remarks():
+    frame = FRAME.assign(label=["rare", "rare", *FRAME["label"][2:]])
+    report = audit_split(frame, *ROLES, StratifiedKFold(3), add=0)
+    assert any(
+        remark.startswith("StratifiedKFold: The least populated class in y has only 2 members")
+        for remark in report.table.remarks
+    )
 
 
 HOLES = FRAME.astype(object)
@@ -300,9 +343,28 @@ REFUSED = {
         "train and test name entries of a split column; got a mask, which marks training by True; "
         "leave them out, or name a column in split",
     ),
-    "a splitter of labels": (
-        lambda: read_table(FRAME, *ROLES, StratifiedShuffleSplit(1)),
-        "a splitter splits rows by their number alone; got",
+    "a splitter of groups": (
+        lambda: read_table(FRAME, *ROLES, GroupKFold(3)),
+        "a splitter makes its folds from the rows and their target alone; got GroupKFold, which "
+        "needs the group of each row; pass the list of its folds, list(splitter.split(X, y, "
+        "groups)), as the split",
+    ),
+    "a splitter of labels and groups": (
+        lambda: read_table(FRAME, *ROLES, StratifiedGroupKFold(3)),
+        "a splitter makes its folds from the rows and their target alone; got StratifiedGroupKFold,"
+        " which needs the group of each row; pass the list of its folds",
+    ),
+    "a splitter of labels without any": (
+        lambda: read_table(FRAME, ["shape", "colour"], None, StratifiedShuffleSplit(1)),
+        "a splitter makes its folds from the rows and their target alone; got "
+        "StratifiedShuffleSplit, which needs a target, and none is named; pass the list",
+    ),
+    "a splitter of labels for numbers": (
+        lambda: read_table(
+            FRAME.assign(label=np.arange(32.0) / 3), *ROLES, StratifiedKFold(3)
+        ),
+        "a splitter makes its folds from the rows and their target alone; got StratifiedKFold, "
+        "which says \"Supported target types are: ('binary', 'multiclass'). Got 'continuous'",
     ),
     "ragged lists": (
         lambda: read_table(FRAME, *ROLES, [[1, 2], [3]]),

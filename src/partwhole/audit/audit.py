@@ -100,8 +100,9 @@ def audit_split(
     split : column name, HoldOut, array, pair of arrays, list of pairs or splitter, optional
         The column that says which rows are for training; a rule that draws them; a mask that marks
         them, or an entry for each row; the row numbers of training and of test, or a list of such
-        folds; or a splitter of scikit-learn. Every fold is audited. Left out if there is a table
-        for each split.
+        folds; or a splitter of scikit-learn, which receives the target as y (of one that needs
+        groups, pass the list of its folds). Every fold is audited. Left out if there is a table for
+        each split.
     train : hashable, keyword-only, default "train"
         The entry of the split column that marks training rows.
     test : hashable or sequence, keyword-only, optional

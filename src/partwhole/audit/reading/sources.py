@@ -54,7 +54,10 @@ def open_source(table: Any, role: str = "table") -> Source:
             return _open_arrow(pa.table(table), role)
         if hasattr(table, "to_pandas"):
             return _open_frame(_with_names(table), role)
-    except pa.ArrowException as error:
+        # A dataset of Arrow.
+        if hasattr(table, "to_table") and isinstance(read := table.to_table(), pa.Table):
+            return _open_arrow(read, role)
+    except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"a table has plain columns; got {str(error)[:120]!r} from one of type "
             f"{type(table).__name__}; turn it into a DataFrame"

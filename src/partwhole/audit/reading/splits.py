@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Literal
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -101,7 +103,11 @@ def is_of_rows(split: Any) -> bool:
 
 
 def splits_of_rows(
-    split: Any, n: int, train: Hashable, test: Hashable | Sequence[Hashable] | None
+    split: Any,
+    n: int,
+    train: Hashable,
+    test: Hashable | Sequence[Hashable] | None,
+    asked: Callable[[], np.ndarray | None] = lambda: None,
 ) -> list[Parts]:
     """Return what `read_split` does, for a split that is given beside the table; one for each fold.
 
@@ -115,20 +121,45 @@ def splits_of_rows(
         Number of rows.
     train, test
         As in `read_tables`, for entries.
+    asked : callable, optional
+        Function that returns the target of each row, for splitters that take it; None without one.
     """
     if hasattr(split, "get_n_splits"):
-        try:
-            split = list(split.split(np.zeros((n, 1))))
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"a splitter splits rows by their number alone; got {str(error)[:120]!r}; pass its "
-                "split=(train, test)"
-            ) from error
+        return _of_splitter(split, n, asked)
     if isinstance(split, list) and split and isinstance(split[0], tuple):
         return _of_folds(split, n)
     if isinstance(split, tuple):
         return [_of_indices(split, n)]
     return [_of_entries(split, n, train, test)]
+
+
+def _of_splitter(splitter: Any, n: int, asked: Callable[[], np.ndarray | None]) -> list[Parts]:
+    """Return the folds of a splitter, which receives the target as y if it takes one."""
+    takes_target = "y" in signature(splitter.split).parameters
+    y = asked() if takes_target else None
+    with catch_warnings(record=True) as warned:
+        simplefilter("always")
+        try:
+            folds = list(splitter.split(np.zeros((n, 1)), **({} if y is None else {"y": y})))
+        except (TypeError, ValueError) as error:
+            got = f"{type(splitter).__name__}{_lacks(splitter, str(error), y)}"
+            raise InputError(
+                f"a splitter makes its folds from the rows and their target alone; got {got}; "
+                "pass the list of its folds, list(splitter.split(X, y, groups)), as the split"
+            ) from error
+    said = dict.fromkeys(f"{type(splitter).__name__}: {item.message}" for item in warned)
+    parts = _of_folds(folds, n)
+    part, names, remarks = parts[0]
+    return [(part, names, (*said, *remarks)), *parts[1:]]
+
+
+def _lacks(splitter: Any, message: str, y: np.ndarray | None) -> str:
+    """Return in words why a splitter makes no folds."""
+    if "groups" in message and "Group" in type(splitter).__name__:
+        return ", which needs the group of each row"
+    if y is None and "'y'" in message:
+        return ", which needs a target, and none is named"
+    return f", which says {message[:160]!r}"
 
 
 def _of_folds(folds: Sequence[tuple[Any, ...]], n: int) -> list[Parts]:

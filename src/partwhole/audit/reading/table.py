@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any, Literal
 
@@ -45,7 +46,7 @@ from partwhole.audit.reading.splits import (
     require_defaults,
     splits_of_rows,
 )
-from partwhole.audit.reading.targets import conflicts, read_targets
+from partwhole.audit.reading.targets import conflicts, read_targets, target_of_rows
 
 __all__ = ["HoldOut", "read_tables"]
 
@@ -133,7 +134,8 @@ def read_tables(
     binned(columns["component"], bins or {}, remarks)
     kept = _without_missing(columns, missing, remarks)
     coded, values = _components(columns["component"], remarks)
-    splits = _splits(split, columns, coded, values, kept, train, test)
+    asked = partial(target_of_rows, columns["target"], target_kind)
+    splits = _splits(split, columns, coded, values, kept, train, test, asked)
     used = np.logical_or.reduce([part >= 0 for part, _, _ in splits]) & kept
     heads = read_targets(columns["target"], used, target_kind)
     names_of_components = tuple(str(name) for _, name in columns["component"])
@@ -150,10 +152,10 @@ def read_tables(
         codes, of_values, of_names = varying(coded, values, names_of_components, part, named, here)
         codes, of_values, of_names = independent(codes, of_values, of_names, part, here)
         here += head.remarks
-        asked = "the target" if len(heads) == 1 else ", ".join(head.names)
-        here += trivial(codes, of_values, of_names, part, head.targets, head.label, asked)
+        of_head = "the target" if len(heads) == 1 else ", ".join(head.names)
+        here += trivial(codes, of_values, of_names, part, head.targets, head.label, of_head)
         if len(heads) > 1:
-            names = (names[0], *(f"{name} ({asked})" for name in names[1:]))
+            names = (names[0], *(f"{name} ({of_head})" for name in names[1:]))
         here += conflicts(
             codes, of_values, head.targets, head.label, head.labels, part, names, duplicates
         )
@@ -183,6 +185,7 @@ def _splits(
     kept: Bool[np.ndarray, " n"],
     train: Hashable,
     test: Any,
+    asked: Callable[[], np.ndarray | None],
 ) -> list[Parts]:
     """Return each row's part, the parts' names, and remarks; several of them for folds."""
     if columns["table"]:
@@ -199,7 +202,7 @@ def _splits(
         "none",
         "name a column, or pass a HoldOut, a mask, row numbers or two tables",
     )
-    return splits_of_rows(split, len(coded), train, test)
+    return splits_of_rows(split, len(coded), train, test, asked)
 
 
 def _parts(

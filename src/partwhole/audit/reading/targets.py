@@ -85,6 +85,36 @@ def read_targets(
     return heads
 
 
+def target_of_rows(
+    columns: Sequence[tuple[Column, Hashable]], kind: str
+) -> Float[np.ndarray, "n *k"] | Int[np.ndarray, "n *k"] | None:
+    """Return the target of each row for a splitter: numbers, or the numbers of labels.
+
+    Parameters
+    ----------
+    columns, kind
+        As in `read_targets`.
+
+    Returns
+    -------
+    array, shape (n,) or (n, k)
+        A column for each of several targets; None if nothing is asked for.
+
+    Examples
+    --------
+    >>> from partwhole.audit.reading.columns import Texts
+    >>> target_of_rows([(Texts(np.array([0, 1, 0]), ("yes", "no")), "y")], "auto").tolist()
+    [1, 0, 1]
+    """
+    asked = [
+        numbers(column, name, "target", remedy=AS_LABELS)
+        if _are_numbers(column, name, kind)
+        else numbered(column, name)[0]
+        for column, name in columns
+    ]
+    return None if not asked else asked[0] if len(asked) == 1 else np.column_stack(asked)
+
+
 def _are_numbers(column: Column, name: Hashable, kind: str) -> bool:
     if kind != "auto":
         return kind == "numbers"
