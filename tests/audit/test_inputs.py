@@ -225,6 +225,65 @@ def test_warnings_of_a_splitter_are_remarks():
     )
 
 
+NUMBERS = FRAME.assign(
+    label=[s + c / 4 for s, c, *_ in zip(*np.divmod(np.arange(32) // 2, 4), strict=True)],
+    weight=np.linspace(0.5, 2.0, 32),
+)
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_decimal_commas(tmp_path, mark):
+    commas = written(tmp_path, "t.csv", NUMBERS.to_csv(index=False, sep=mark, decimal=","))
+    points = written(tmp_path, "p.csv", NUMBERS.to_csv(index=False))
+    given = read_table(commas, *ROLES, "split", weights="weight")
+    plain = read_table(points, *ROLES, "split", weights="weight")
+    alike(given, plain)
+    assert given.labels is None
+    np.testing.assert_array_equal(given.weights, plain.weights)
+    remark = "Commas in 'weight', 'label' mark decimals: '0,548387"
+    assert any(text.startswith(remark) for text in given.remarks)
+    labels = read_table(commas, *ROLES, "split", target_kind="labels")
+    assert "0,25" in labels.labels
+    bins = read_table(commas, ["shape", "weight"], "label", "split", bins={"weight": 4})
+    assert bins.values[1][0].startswith("0.5 to ")
+
+
+def test_decimal_commas_of_two_files_and_whole_numbers(tmp_path):
+    train = NUMBERS[NUMBERS["split"] == "train"]
+    test = NUMBERS[NUMBERS["split"] == "test"].assign(label=np.arange(np.sum(~SEEN)))
+    parts = {"train": train, "test": test}
+    paths = {
+        name: written(tmp_path, f"{name}.csv", part.to_csv(index=False, sep=";", decimal=","))
+        for name, part in parts.items()
+    }
+    alike(read_table(paths, *ROLES), read_table(parts, *ROLES))
+
+
+@pytest.mark.parametrize("cells", [["a,b", "c,d"], ["1,2", "x"], ["1,2,3", "2,3,1"]])
+def test_commas_of_labels_are_no_decimals(tmp_path, cells):
+    frame = FRAME.assign(label=np.tile(cells, 16))
+    table = read_table(
+        written(tmp_path, "t.csv", frame.to_csv(index=False, sep=";")), *ROLES, "split"
+    )
+    assert table.labels == tuple(sorted(cells))
+
+
+@pytest.mark.parametrize(
+    "cells", [["1,250", "22,500"], ["1.250,5", "2,5"], ["1.250", "2,5"], ["1,250.5", "2,500"]]
+)
+def test_commas_that_may_separate_thousands_are_refused(tmp_path, cells):
+    frame = FRAME.assign(label=np.tile(cells, 16))
+    path = written(tmp_path, "t.csv", frame.to_csv(index=False, sep=";"))
+    sentence = (
+        r"a comma in a number marks its decimals; got '[0-9.,]+' in 'label', whose commas or "
+        "points may separate thousands; write numbers without separators of thousands, or read a "
+        "target as labels"
+    )
+    with pytest.raises(InputError, match=sentence):
+        read_table(path, *ROLES, "split")
+    assert len(read_table(path, *ROLES, "split", target_kind="labels").labels) == 2
+
+
 HOLES = FRAME.astype(object)
 HOLES.loc[[3, 20], "colour"] = None
 HOLES.loc[7, "label"] = None

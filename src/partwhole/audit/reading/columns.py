@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -34,10 +34,17 @@ class Texts:
     codes : int array, shape (n,)
         -1 for an empty cell.
     texts : tuple of str
+    decimal : str, default "."
+        What marks decimals where texts are numbers: a point or a comma; empty if it is not clear.
     """
 
     codes: Int[np.ndarray, " n"]
     texts: tuple[str, ...]
+    decimal: str = "."
+
+    def number(self, text: str) -> float | None:
+        """Return the number that a text of the column represents, None if it represents none."""
+        return as_number(text.replace(",", ".") if self.decimal == "," else text)
 
 
 # Texts; or floats with NaN for missing cells; or a pandas Series if pandas read the table.
@@ -70,7 +77,7 @@ def filled(column: Column, missing: Bool[np.ndarray, " n"]) -> Column:
     """Return a column with some entry of its own in the place of missing ones."""
     first = int((~missing).argmax())
     if isinstance(column, Texts):
-        return Texts(np.where(missing, column.codes[first], column.codes), column.texts)
+        return replace(column, codes=np.where(missing, column.codes[first], column.codes))
     if isinstance(column, np.ndarray):
         return np.where(missing, column[first], column)
     return column.mask(missing, column.iloc[first])

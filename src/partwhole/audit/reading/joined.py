@@ -8,6 +8,7 @@ import numpy as np
 
 from partwhole._checks import require
 from partwhole.audit.reading.columns import Column, Texts
+from partwhole.audit.reading.decimals import decimal_mark
 from partwhole.audit.reading.source import Source, n_rows
 
 # As which column a source of several tables reads the table of each row.
@@ -65,7 +66,9 @@ def _in_turn(columns: Sequence[Column]) -> Column:
         for column in columns:
             # The entry after the last is that of an empty cell, whose code is -1.
             codes.append(np.array([*(place[text] for text in column.texts), -1])[column.codes])
-        return Texts(np.concatenate(codes), tuple(texts))
+        marks = {column.decimal for column in columns}
+        decimal = "." if marks == {"."} else decimal_mark(texts)
+        return Texts(np.concatenate(codes), tuple(texts), decimal)
     if all(isinstance(column, np.ndarray) for column in columns):
         return np.concatenate(columns)
     require(

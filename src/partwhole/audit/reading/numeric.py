@@ -81,7 +81,7 @@ def _floats(
 ) -> tuple[Float[np.ndarray, " n"], int | None, str]:
     """Return a column as floats, or the row and text of the first entry that is not a number."""
     if isinstance(column, Texts):
-        return _by_code(column.codes, column.texts, as_number)
+        return _by_code(column.codes, column.texts, column.number)
     if isinstance(column, np.ndarray):
         return column, None, ""
     import pandas as pd
@@ -148,7 +148,9 @@ def unfit(column: Column) -> str:
 def is_numbers(column: Column, name: Hashable) -> bool | str:
     """Return whether entries are numbers; if only some are, the text and row of another entry."""
     if isinstance(column, Texts):
-        return _all_or_none(column.codes, [as_number(text) for text in column.texts], column.texts)
+        return _all_or_none(
+            column.codes, [column.number(text) for text in column.texts], column.texts
+        )
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):

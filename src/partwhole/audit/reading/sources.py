@@ -15,6 +15,7 @@ import numpy as np
 
 from partwhole._checks import InputError, require
 from partwhole.audit.reading.columns import Column, Texts
+from partwhole.audit.reading.decimals import with_decimal_mark
 from partwhole.audit.reading.joined import joined
 from partwhole.audit.reading.source import Source
 
@@ -181,7 +182,10 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
         except pa.ArrowInvalid:
             # Some cell is not a number: read as text, the cell can be named.
             table = _arrow(raw, delimiter, len(header), skipped, [*coded, *numeric], (), name)
-        return {place: _column(table[str(place)]) for place in [*coded, *numeric]}
+        columns = {place: _column(table[str(place)]) for place in [*coded, *numeric]}
+        if delimiter == ",":
+            return columns
+        return {place: with_decimal_mark(column) for place, column in columns.items()}
 
     body = raw.strip()
     blank = b"\n\n" in body or b"\n\r\n" in body

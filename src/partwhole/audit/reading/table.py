@@ -32,6 +32,7 @@ from partwhole.audit.reading.columns import (
     require_whole,
     with_missing_value,
 )
+from partwhole.audit.reading.decimals import require_clear_commas
 from partwhole.audit.reading.joined import OF_TABLE
 from partwhole.audit.reading.kept import independent, trivial, varying
 from partwhole.audit.reading.measured import read_features, read_weights
@@ -131,6 +132,11 @@ def read_tables(
     remarks = list(source.remarks)
     named = {str(name) for _, name in columns["component"]}
     columns["component"] = spread(columns["component"], multi_hot, tied, remarks)
+    in_bins = [pair for pair in columns["component"] if str(pair[1]) in set(map(str, bins or {}))]
+    as_numbers = [*in_bins, *columns["weight"], *columns["feature"]]
+    if target_kind != "labels":
+        as_numbers += columns["target"]
+    remarks += require_clear_commas(as_numbers, ", or read a target as labels")
     binned(columns["component"], bins or {}, remarks)
     kept = _without_missing(columns, missing, remarks)
     coded, values = _components(columns["component"], remarks)
@@ -349,7 +355,8 @@ def _components(
         odd = looks_missing(values) if isinstance(column, Texts) else []
         if odd:
             empty.setdefault(listing(odd), []).append(str(name))
-        if len(values) > MOST_NAMED and all(as_number(str(v)) is not None for v in values):
+        number = column.number if isinstance(column, Texts) else as_number
+        if len(values) > MOST_NAMED and all(number(str(v)) is not None for v in values):
             remarks.append(
                 f"{name} has {len(values):,} numbers as values, which have nothing in common; if "
                 f"they are quantities, bins put them in groups (--bins {name}=10)."
