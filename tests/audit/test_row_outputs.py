@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -38,7 +40,7 @@ def test_two_components():
         "", "", "", "the training rows leave it open", "no training row has second = g",
     ]  # fmt: skip
     assert list(frame["help"]) == [
-        "", "", "", "a training row (a, f)", "a training row with second = g",
+        "", "", "", "a training row (b, f)", "a training row (b, g)",
     ]  # fmt: skip
     assert np.isnan(frame["prediction"][2])
     assert frame["prediction"][0] == frame["prediction"][1]
@@ -60,9 +62,72 @@ def test_a_conjunction_that_training_lacks(order):
 def test_a_row_that_joins_the_parts_determines_the_other():
     train, target = ["ac", "ad", "bc", "ef"], "af"
     frame = audited(train, [target], number).rows_to_frame()
-    assert frame["help"][0] == "a training row (a, f)"
+    assert frame["help"][0] == "a training row (b, f)"
     other = audited([*train, "bf"], [target], number).rows_to_frame()
     assert other["status"][0] == "determined"
+
+
+def proposed(text, letters):
+    """Return the combinations that a help proposes, of these letters of each component."""
+    plain = re.fullmatch(r"a training row \(([a-z, ]+)\)(: this combination itself)?", text)
+    if plain:
+        return [plain[1].replace(", ", "")]
+    values = re.fullmatch("a training row with (.*)", text)[1]
+    places = {"first": 0, "second": 1, "third": 2}
+    chosen = list(letters)
+    for part in values.split(", "):
+        name, value = part.split(" = ")
+        chosen[places[name]] = value
+    return ["".join(word) for word in product(*chosen)]
+
+
+def helped(train, test, order):
+    """Require that every help determines its row, and return the helps."""
+    frame = audited(train, test, number, require_order=order).rows_to_frame()
+    letters = [sorted({word[c] for word in train}) for c in range(len(train[0]))]
+    helps = []
+    for word, status, text in zip(test, frame["status"], frame["help"], strict=True):
+        assert bool(text) == (status == "not determined")
+        if not text:
+            continue
+        helps.append(text)
+        for added in proposed(text, letters):
+            # Beside another test row, so that one is held out where the row itself is added.
+            rest = [word, *(other for other in test if other != added)]
+            if added in rest[:1]:
+                assert text.endswith("this combination itself") or " with " in text
+                continue
+            again = audited([*train, added], rest, number, require_order=order).rows_to_frame()
+            assert again["status"][0] == "determined", (word, text, added)
+    return helps
+
+
+def test_a_proposed_row_determines_the_test_row():
+    words = ["".join(word) for word in product("pqr", "xyz", "uvw")]
+    train = [word for word in words if word[0] != "p"]
+    helps = helped([*train, "pxu"], [w for w in words if w[0] == "p" and w != "pxu"], 2)
+    assert helps[2] == "a training row (p, y, u): this combination itself"
+    # With every pair of p and the third part, any row with (p, y) determines (p, y, v).
+    helps = helped([*train, "pxu", "pxv", "pxw"], ["pyv", "pzu"], 2)
+    assert helps[0] == "a training row with first = p, second = y"
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_proposed_rows_determine_test_rows_of_random_splits(seed, order):
+    words = ["".join(word) for word in product(*("abc", "defg", "hij")[: order + 1])]
+    drawn = np.random.default_rng(seed).permutation(words).tolist()
+    n = len(words) // 3
+    assert helped(drawn[:n], drawn[n : n + 5], order)
+
+
+def test_several_conjunctions_that_training_lacks_are_named():
+    train = ["ace", "ade", "bce", "bcf"]
+    frame = audited(train, ["adf"], number, require_order=2).rows_to_frame()
+    assert frame["why"][0] == (
+        "no training row has first = a, third = f; none has second = d, third = f"
+    )
+    assert frame["help"][0] == "a training row (a, d, f): this combination itself"
 
 
 def test_a_split_that_holds_nothing_out():

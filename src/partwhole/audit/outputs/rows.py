@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence
-from partwhole.audit.wording import combination, conjunction
+from partwhole.audit.outputs.fixes import Fixes
+from partwhole.audit.wording import conjunction
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SEEN, DETERMINED, NOT_DETERMINED, UNDECIDED = "seen", "determined", "not determined", "undecided"
+# Conjunctions that training lacks that are named.
+MOST_NAMED = 3
 
 
 def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
@@ -29,7 +33,8 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
     pandas.DataFrame
         The row's number in the table, its split and values; ``status`` ("seen" in training,
         "determined", "not determined" or "undecided"); ``why`` a row is not determined, and the
-        training row that would ``help`` most directly; and the predictions of `Evidence.to_frame`.
+        training row that would ``help``: added to training, it determines this one; and the
+        predictions of `Evidence.to_frame`.
     """
     case = evidence.case
     test = np.flatnonzero(case.table.split == case.split)
@@ -77,25 +82,40 @@ def _reasons(evidence: Evidence) -> tuple[list[str], list[str], list[str]]:
         np.where(determination.determined, DETERMINED, NOT_DETERMINED),
     ).tolist()
     lacking = _lacking(case)
+    fixes = Fixes(case, determination)
     why, helps = [""] * n, [""] * n
     for i, word in enumerate(status):
         if word != NOT_DETERMINED:
             continue
-        why[i] = "the training rows leave it open"
-        helps[i] = f"a training row {combination(case, int(case.held_out[i]))}"
-        if lacking[i]:
-            why[i] = f"no training row has {lacking[i]}"
-            helps[i] = f"a training row with {lacking[i]}"
+        why[i] = _why(case, i, lacking[i])
+        # A row that determines it has all that training lacks, at the largest size.
+        largest = [chosen for chosen in lacking[i] if len(chosen) == determination.order]
+        parts = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *largest])).astype(np.int64)
+        helps[i] = fixes.help_for(i, parts)
     return status, why, helps
 
 
-def _lacking(case: Case) -> list[str]:
-    """Return the smallest conjunction of each held-out combination that training lacks, if any."""
+def _why(case: Case, i: int, lacking: Sequence[tuple[int, ...]]) -> str:
+    """Name the smallest conjunctions of a held-out combination that training lacks."""
+    smallest = [
+        chosen for chosen in lacking if not any(set(other) < set(chosen) for other in lacking)
+    ]
+    if not smallest:
+        return "the training rows leave it open"
+    row = case.task.test_components[i]
+    names = [conjunction(case, chosen, row[list(chosen)].tolist()) for chosen in smallest]
+    if len(names) > MOST_NAMED:
+        names[MOST_NAMED:] = [f"{len(names) - MOST_NAMED:,} more pairs or larger sets"]
+    return f"no training row has {'; none has '.join(names)}"
+
+
+def _lacking(case: Case) -> list[list[tuple[int, ...]]]:
+    """Return the components of each held-out combination's conjunctions that training lacks."""
     task = case.task
-    held_out, lacking = task.test_components, [""] * task.n_test
+    lacking: list[list[tuple[int, ...]]] = [[] for _ in range(task.n_test)]
     sets = conjunction_sets(task.n_components, case.order)[1:]
-    design = ConjunctionDesign.seen(task.train_components, sets, task.n_values).at(held_out)
-    for chosen, index in zip(sets, design.index, strict=True):
+    design = ConjunctionDesign.seen(task.train_components, sets, task.n_values)
+    for chosen, index in zip(sets, design.at(task.test_components).index, strict=True):
         for i in np.flatnonzero(index < 0):
-            lacking[i] = lacking[i] or conjunction(case, chosen, held_out[i, list(chosen)].tolist())
+            lacking[i].append(chosen)
     return lacking
