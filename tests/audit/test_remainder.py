@@ -80,6 +80,23 @@ def test_nothing_is_left_out_where_training_has_all(frame):
     assert report.evidence[0].remainder is None
 
 
+def test_the_text_names_no_finding_that_is_not_there():
+    frame = table().iloc[:25]
+    extra = [("new", "c3", 0.0, "test"), ("new", "c4", 50.0, "test")]
+    frame = pd.concat([frame, pd.DataFrame(extra, columns=frame.columns)], ignore_index=True)
+    report = audit_split(frame, COLUMNS, "y", "split", add=0)
+    assert report.evidence[0].solvability.solvable is False
+    assert not [one for one in report.findings if one.rule == "not-solvable"]
+    text = " ".join(report.to_text().split())
+    assert "the finding not-solvable" not in text
+    assert (
+        "Not solvable with the rows whose values or labels training lacks. Without them: "
+        "Solvable in principle: some sum of seen conjunctions"
+    ) in text
+    product = audit_split(table(product=True), COLUMNS, "y", "split", add=0)
+    assert "Not solvable; the finding not-solvable gives the proof." in product.to_text()
+
+
 def test_a_proof_about_the_rest_names_rows_of_the_table():
     frame = table(product=True)
     # Rows of the value that training lacks come first, so that combinations are numbered otherwise.

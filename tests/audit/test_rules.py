@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -397,6 +398,17 @@ def test_unexplained_variance_is_allowed_by_its_threshold():
     for factor, solvable in ((0.99, False), (1.01, True)):
         report = audit(frame, settings=Settings(unexplained=share * factor))
         assert report.solvable is solvable
+        text = " ".join(report.to_text().split())
+        explanation = report.to_dict()["splits"][0]["solvability"]["explanation"]
+        for words in (text, explanation):
+            # Three digits at most.
+            assert all(
+                len(digits.replace(".", "").lstrip("0")) <= 3
+                for digits in re.findall(r"([0-9.]+) %", words)
+            )
+        if solvable:
+            assert f"{100 * share * factor:.3g} % is allowed" in text
+            assert f"{100 * share * factor:.3g} % is allowed" in explanation
 
 
 @pytest.mark.parametrize("seed", range(25))

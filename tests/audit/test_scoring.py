@@ -137,3 +137,9 @@ def test_worst_items_equal_plain_loops(labels):
 def test_the_slope_of_tiny_targets():
     judge = judge_of(np.array([1.0, 2.0, 4.0]) * 1e-149, None, None)
     assert judge.slope(np.array([1.0, 2.0]) * 1e-149) == pytest.approx(0.5)
+
+
+def test_a_slope_of_rounding_is_zero():
+    judge = judge_of(np.array([1.0, 2.0, 4.0]), None, None)
+    assert judge.slope(np.array([2.07e-29, -1e-29])) == 0.0
+    assert judge.slope(np.array([1e-6, 2e-6])) == pytest.approx(5e-7)

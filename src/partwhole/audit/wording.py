@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
@@ -9,8 +10,11 @@ import numpy as np
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence, ShiftedValue, Shortcut
 from partwhole.audit.predicted import Point, Prediction, SalienceSweep
+from partwhole.limits.proofs.solvability import Solvability
 
 LONGEST = 60
+# A share in percent with more digits than are read.
+LONG_PERCENT = re.compile(r"(?<![\w.,])\d+\.\d{2,}(?= %)")
 # Salience of one hidden ReLU layer on two components.
 ONE_LAYER = 0.425
 OPEN = (
@@ -436,6 +440,33 @@ def number(value: float) -> str:
     ('0.123', '1.23e+03', 'not known')
     """
     return "not known" if value != value else f"{value:.3g}"
+
+
+def explained(case: Case, solvability: Solvability) -> str:
+    """Return why held-out targets are solvable or not, with shares of at most three digits.
+
+    Parameters
+    ----------
+    case : Case
+    solvability : Solvability
+
+    Returns
+    -------
+    str
+    """
+    text = solvability.explain(case.table.labels)
+    return LONG_PERCENT.sub(lambda found: percent_of_three_digits(float(found[0])), text)
+
+
+def percent_of_three_digits(value: float) -> str:
+    """Return a share in percent to three digits, which are 100 only if it is.
+
+    Examples
+    --------
+    >>> percent_of_three_digits(11.2382), percent_of_three_digits(99.98)
+    ('11.2', '99.98')
+    """
+    return f"{value:.3g}" if value >= 100.0 or float(f"{value:.3g}") < 100.0 else f"{value:.6g}"
 
 
 def measured(prediction: Prediction) -> str:

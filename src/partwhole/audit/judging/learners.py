@@ -16,10 +16,12 @@ from partwhole.audit.wording import (
     combination,
     conjunction,
     count,
+    explained,
     learners,
     number,
     one_line,
     percent,
+    percent_of_three_digits,
     printable,
     representation_name,
     salience_range,
@@ -62,7 +64,7 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
         case,
         f"No learner of order {case.order} can answer all "
         f"{count(len(case.held_out), 'held-out combination')} of {name}. "
-        f"{one_line(solvability.explain(case.table.labels))} {_unexplained(solvability)}Choose "
+        f"{one_line(explained(case, solvability))} {_unexplained(solvability)}Choose "
         f"targets that such sums can have, {higher}or train a network that learns its features "
         "and check its predictions.",
         NO_ROWS if proof is None else case.rows_of(proof.rows),
@@ -74,7 +76,7 @@ def _unexplained(solvability: Solvability) -> str:
     if solvability.kind != "regression" or np.isnan(solvability.r_squared):
         return ""
     tolerated = solvability.tolerated
-    allowed = f"up to {100.0 * tolerated:g} %" if tolerated > 0 else "none"
+    allowed = f"up to {percent_of_three_digits(100.0 * tolerated)} %" if tolerated > 0 else "none"
     sentence = f"The threshold 'unexplained' allows {allowed}"
     # Without a certificate the explanation has named the share.
     if solvability.certificate is not None:

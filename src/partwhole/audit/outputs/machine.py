@@ -14,6 +14,7 @@ from partwhole.audit.case import AuditTable, Case
 from partwhole.audit.evidence import Additions, Coverage, Evidence, Rung, Shortcut
 from partwhole.audit.predicted import Point, Prediction, SalienceSweep
 from partwhole.audit.rules import Finding
+from partwhole.audit.wording import explained
 from partwhole.limits.proofs.certificates import Certificate
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
@@ -251,7 +252,7 @@ def _solvability(case: Case, solvability: Solvability) -> dict[str, Any]:
         "kind": solvability.kind,
         "rank": solvability.rank,
         "r_squared": _number(solvability.r_squared),
-        "explanation": solvability.explain(case.table.labels),
+        "explanation": explained(case, solvability),
         "certificate": certificate,
         "remarks": list(solvability.remarks),
         "seconds": solvability.seconds,

@@ -12,6 +12,7 @@ import numpy as np
 from partwhole.audit.case import AuditTable
 from partwhole.audit.evidence import Additions, Evidence
 from partwhole.audit.predicted import Prediction, SalienceSweep
+from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import EXAMPLE, Settings
 from partwhole.audit.wording import (
@@ -19,6 +20,7 @@ from partwhole.audit.wording import (
     conjunction,
     count,
     determined_share,
+    explained,
     further_orders,
     learners,
     measured,
@@ -35,6 +37,7 @@ from partwhole.limits.proofs.determination import Determination
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
+    from partwhole.limits.proofs.solvability import Solvability
 
 WIDTH = 100
 MOST_OF_A_RULE = 20
@@ -204,11 +207,7 @@ def _split(evidence: Evidence) -> Iterator[str]:
         )
         yield from _remarks(determination.remarks)
     if evidence.solvability is not None and case.table.has_target:
-        if evidence.solvability.solvable is False:
-            content = "the proof" if evidence.solvability.certificate else "the unexplained share"
-            yield f"Not solvable; the finding not-solvable gives {content}."
-        else:
-            yield from _wrapped(one_line(evidence.solvability.explain(case.table.labels)))
+        yield from _wrapped(_solvable(evidence, evidence.solvability))
         yield from _remarks(evidence.solvability.remarks)
     if evidence.prediction is not None:
         yield from _prediction(evidence, evidence.prediction)
@@ -222,6 +221,21 @@ def _split(evidence: Evidence) -> Iterator[str]:
 def _share_of(determination: Determination) -> str:
     undecided = int(determination.undecided.sum())
     return determined_share(determination.share, undecided, len(determination.determined))
+
+
+def _solvable(evidence: Evidence, solvability: Solvability) -> str:
+    """Return whether held-out targets are solvable, or where a finding says why not."""
+    if solvability.solvable is not False:
+        return one_line(explained(evidence.case, solvability))
+    # The finding is of what remains without values and labels that training lacks.
+    rest = without_unseen(evidence, 1.0).solvability
+    if rest is None or rest.solvable is False:
+        content = "the proof" if rest and rest.certificate else "the unexplained share"
+        return f"Not solvable; the finding not-solvable gives {content}."
+    return (
+        "Not solvable with the rows whose values or labels training lacks. Without them: "
+        f"{one_line(explained(evidence.case, rest))}"
+    )
 
 
 def _ladder(evidence: Evidence) -> Iterator[str]:

@@ -12,7 +12,7 @@ from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import SHOWN, added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
 from partwhole.audit.page.words import combination, conjunction, exact
-from partwhole.audit.wording import count, one_line, printable
+from partwhole.audit.wording import count, explained, one_line, printable
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.certificates import Certificate
 from partwhole.page import Html, join, table, tag
@@ -48,7 +48,7 @@ def solvable(evidence: Evidence) -> Html:
             "p",
             verdict,
             ". ",
-            _without(solvability.explain(evidence.case.table.labels)),
+            _without(explained(evidence.case, solvability)),
             class_="answer",
         ),
         certificate,

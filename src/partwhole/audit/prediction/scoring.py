@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole.audit.case import TRAIN, Case
+from partwhole.audit.evidence import ROUNDING
 from partwhole.audit.predicted import WorstItem
 
 WORST = 10
@@ -128,7 +129,7 @@ class Scorer:
         return float(weight @ credit / weight.sum()), balanced
 
     def slope(self, outputs: Float[np.ndarray, "h *k"]) -> float:
-        """Return the slope of outputs on targets, about their means, over all outputs."""
+        """Return the slope of outputs on targets, about their means; below 1e-9 it is 0."""
         y, f = (q.reshape(len(q), -1) for q in (self.targets, outputs))
         if np.all(y == y[0]):
             return float("nan")
@@ -136,7 +137,9 @@ class Scorer:
         scale = np.abs(y).max()
         y, f = (q / scale - np.average(q / scale, axis=0, weights=self.weights) for q in (y, f))
         spread = float(np.sum(self.weights @ (y * y)))
-        return float(np.sum(self.weights @ (y * f)) / spread) if spread else float("nan")
+        slope = float(np.sum(self.weights @ (y * f)) / spread) if spread else float("nan")
+        # Rounding is no slope.
+        return 0.0 if abs(slope) < ROUNDING else slope
 
     def worst(
         self,
