@@ -136,6 +136,42 @@ def test_all_rules_have_a_case():
     assert set(CASES) | {"strong-leak", "not-decided"} == set(RULES)
 
 
+def admissions() -> pd.DataFrame:
+    """Return combinations with rows of both answers, most of them "no" in test."""
+    most = {"A": "yes", "B": "no", "C": "no", "D": "no"}
+    entries = []
+    for a in "mfx":
+        for d, label in most.items():
+            test = a == "m" and d in "CD"
+            common = "no" if test else label
+            rare = {"yes": "no", "no": "yes"}[common]
+            entries += [(a, d, common, 3.0, test), (a, d, rare, 1.0 if d in "AC" else 0.5, test)]
+    frame = pd.DataFrame(entries, columns=["who", "where", "answer", "weight", "test"])
+    return frame.assign(split=np.where(frame.pop("test"), "test", "train"))
+
+
+def test_right_answers_of_one_label_are_not_at_chance():
+    frame = admissions()
+    report = audit_split(frame, ["who", "where"], "answer", "split", weights="weight", add=0)
+    (evidence,) = report.evidence
+    prediction = evidence.prediction
+    point = prediction.points[prediction.reference]
+    assert point.balanced_accuracy == prediction.chance == prediction.balanced_ceiling == 0.5
+    assert point.accuracy == prediction.ceiling == 6.0 / 7.5
+    assert evidence.is_better_than_guesses
+    assert not found(report, "at-chance")
+    assert "commonest label of each combination: 50 %" in " ".join(report.to_text().split())
+
+
+def test_wrong_answers_of_one_label_are_at_chance():
+    frame = admissions()
+    opposite = {"yes": "no", "no": "yes"}
+    changed = (frame["split"] == "train") & frame["where"].isin(["C", "D"])
+    frame.loc[changed, "answer"] = frame.loc[changed, "answer"].map(opposite)
+    report = audit_split(frame, ["who", "where"], "answer", "split", weights="weight", add=0)
+    assert found(report, "at-chance")
+
+
 def test_a_leak_is_strong_below_the_slope_of_theory():
     # One anchor: predictions are S / (1 - S) times the targets (Lippl & Stachenfeld, ICLR 2025,
     # proposition 5.1); the reference is S = 0.425.

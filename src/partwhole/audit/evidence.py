@@ -356,8 +356,9 @@ class Evidence:
         """Return whether learners are predicted to do better than guessing.
 
         At the measured representation, if there is one; otherwise at some representation of the
-        range. For labels, balanced accuracy is compared with guessing; for numbers, squared error
-        is compared with that of the mean of training. None if no computed representation does
+        range. For labels, balanced accuracy is compared with guessing, or accuracy by rows where
+        no better balanced accuracy is possible; for numbers, squared error is compared with that
+        of the mean of training. None if no computed representation does
         better and others were not computed, or if that of the measured one did not finish.
         """
         prediction = self.prediction
@@ -376,7 +377,11 @@ class Evidence:
     def _is_poor(self, prediction: Prediction, point: Point) -> bool:
         if self.case.has_labels:
             # Without held-out labels the score is NaN, which is not at or below chance.
-            return point.balanced_accuracy <= prediction.chance + ROUNDING
+            if not point.balanced_accuracy <= prediction.chance + ROUNDING:
+                return False
+            # Where right answers have no larger balanced accuracy, accuracy by rows counts.
+            is_possible = not prediction.balanced_ceiling <= prediction.chance + ROUNDING
+            return is_possible or point.accuracy <= prediction.chance + ROUNDING
         # If even the constant is exact, no prediction can be better.
         rounding = 1e-12 * float(np.mean(self.case.task.targets**2))
         return point.error >= prediction.constant_error * (1.0 - ROUNDING) and (

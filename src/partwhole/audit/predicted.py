@@ -127,6 +127,9 @@ class Prediction:
     ceiling : float
         Largest possible accuracy, since training lacks some labels, or rows of a combination
         differ; NaN for numbers.
+    balanced_ceiling : float
+        Balanced accuracy of the answers with that accuracy. At or below chance where combinations
+        whose rows differ have one commonest label: then nothing better can be predicted.
     commonest : float
         Share of held-out rows with the commonest label; NaN for numbers.
     ties : int
@@ -154,6 +157,7 @@ class Prediction:
     noise: float = float("nan")
     unsolved: tuple[str, ...] = ()
     ceiling: float = float("nan")
+    balanced_ceiling: float = float("nan")
     commonest: float = float("nan")
     ties: int = 0
     from_readout: float = float("nan")

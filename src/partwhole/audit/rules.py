@@ -148,7 +148,8 @@ _TABLE = (
         "error",
         "Labels are predicted no better than by guessing among them.",
         "Predicted balanced accuracy is at or below chance at every representation of the range; "
-        "if a representation was measured, at that one.",
+        "if a representation was measured, at that one. Where the commonest label of each "
+        "combination has no more, accuracy by rows is too.",
         "",
         "Hold out other combinations, or add training combinations that contradict the misleading "
         "association.",

@@ -344,6 +344,7 @@ def _prediction(evidence: Evidence, prediction: Prediction) -> dict[str, Any]:
         "constant_error": _number(prediction.constant_error),
         "chance": _number(prediction.chance),
         "ceiling": _number(prediction.ceiling),
+        "balanced_ceiling": _number(prediction.balanced_ceiling),
         "commonest": _number(prediction.commonest),
         "ties": prediction.ties,
         "structure": _number(prediction.structure),

@@ -310,8 +310,11 @@ def _accuracy(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
         )
     line += (
         f" Mean over labels (balanced accuracy): {percent(at.balanced_accuracy)}; guessing: "
-        f"{percent(prediction.chance)}."
+        f"{percent(prediction.chance)}"
     )
+    if prediction.balanced_ceiling < 1.0 - 1e-9:
+        line += f"; the commonest label of each combination: {percent(prediction.balanced_ceiling)}"
+    line += "."
     if prediction.ties:
         line += (
             f" {count(prediction.ties, 'combination')} with several highest outputs "

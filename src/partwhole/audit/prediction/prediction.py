@@ -232,6 +232,7 @@ def predict_splits(
                 float("nan") if unknown else float(noise),
                 unsolved,
                 scorer.ceiling,
+                scorer.balanced_ceiling,
                 scorer.commonest,
                 scorer.ties(points[reference].outputs),
                 float("nan") if answered is None else answered.difference,

@@ -75,6 +75,20 @@ class Scorer:
         return float(best.sum() / labelled.weight.sum())
 
     @property
+    def balanced_ceiling(self) -> float:
+        """Return the balanced accuracy of the answers that are most often right.
+
+        They are the commonest label of each combination, among those of training.
+        """
+        if self.labelled is None or self.case.table.labels is None:
+            return float("nan")
+        labelled = self.labelled
+        weight = np.zeros((len(self.weights), len(self.case.table.labels)))
+        weight[labelled.place, labelled.label] = labelled.weight * labelled.in_training
+        best = (weight >= weight.max(axis=1, keepdims=True)) & (weight > 0)
+        return self.shares(best / np.maximum(best.sum(axis=1, keepdims=True), 1))[1]
+
+    @property
     def commonest(self) -> float:
         """Return the share of rows with the commonest label."""
         if self.labelled is None:
