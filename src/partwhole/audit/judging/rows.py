@@ -25,7 +25,8 @@ from partwhole.audit.wording import (
 
 # The strongest shortcuts have a finding each.
 MOST_SHORTCUTS = 5
-# Unseen values of one component that have a finding each; beyond it, examples in one finding.
+# Unseen values of a split that have a finding each, or are all named; with more of them there is
+# a finding for each component, and examples of its values.
 MOST_UNSEEN, N_EXAMPLES = 5, 3
 # Columns of the target that are named.
 MOST_TARGETS = 4
@@ -37,11 +38,12 @@ def unseen_values(evidence: Evidence) -> Iterator[Finding]:
     """Report held-out values that no training row has."""
     case = evidence.case
     held_out = {(value.component, value.value): value.n_test for value in evidence.coverage.values}
+    is_many = len(evidence.coverage.unseen_values) > MOST_UNSEEN
     for component in range(case.table.n_components):
         unseen = [
             value for value in evidence.coverage.unseen_values if value.component == component
         ]
-        if len(unseen) > MOST_UNSEEN:
+        if is_many and len(unseen) > 1:
             yield _many_unseen(case, component, unseen)
             continue
         for value in unseen:
@@ -62,13 +64,17 @@ def unseen_values(evidence: Evidence) -> Iterator[Finding]:
 def _many_unseen(case: Case, component: int, unseen: Sequence[UnseenValue]) -> Finding:
     name = printable(case.table.names[component])
     values = case.table.values[component]
-    examples = [printable(values[value.value]) for value in unseen[:N_EXAMPLES]]
+    named = [printable(values[value.value]) for value in unseen]
+    if len(named) <= MOST_UNSEEN:
+        such_as = f": {', '.join(named)}"
+    else:
+        such_as = f", such as {', '.join(named[:N_EXAMPLES])}"
     rows = np.unique(np.concatenate([value.rows for value in unseen]))
     return finding_of(
         "unseen-value",
         case,
-        f"{len(unseen):,} values of {name} occur in held-out combinations but in no training row, "
-        f"such as {', '.join(examples)}. They occur in {count(len(rows), 'row')} of "
+        f"{len(unseen):,} values of {name} occur in held-out combinations but in no training row"
+        f"{such_as}. They occur in {count(len(rows), 'row')} of "
         f"{printable(case.name)}; training cannot show what they contribute. Add training rows "
         f"with these values, or remove their rows from {printable(case.name)}.",
         rows,
