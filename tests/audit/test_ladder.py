@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ import pytest
 from partwhole import audit_split
 from partwhole.audit import ladder as module
 from partwhole.audit.evidence import Rung
+from partwhole.audit.reading.redundant import dependent, redundant
 
 
 def frame(rng, n_values, n, labels=False):
@@ -143,9 +144,7 @@ def test_a_column_that_others_determine_changes_no_verdict(require_order):
         data["pair"] = data["shape"] + data["colour"]
         data["number"] = np.arange(len(data))
         for extra in ("copy", "code", "pair", "number"):
-            for named in ([*names, extra], [extra, *names]):
-                if named[0] == "pair":
-                    continue  # here the pair comes before what it numbers
+            for named in ([*names, extra], [extra, *names], [*names[::-1], extra]):
                 again = audit_split(data, named, "y", "split", require_order=require_order)
                 assert again.table.n_components == 3
                 assert any("is left out: " in remark for remark in again.table.remarks)
@@ -180,3 +179,47 @@ def test_a_rung_is_open_until_it_is_decided():
     assert rung(10, 0, None).is_supported() is None
     assert rung(10, 0, False).is_supported() is False
     assert rung(3, 1, None).is_supported() is False
+
+
+def test_a_joint_code_is_left_out_wherever_it_is_named():
+    rows = [(f"a{a}", f"b{b}", f"c{c}") for a in range(3) for b in range(3) for c in range(3)]
+    data = pd.DataFrame(rows, columns=list("abc"))
+    data["y"] = [int(a[1]) + 10 * int(b[1]) + 100 * int(c[1]) for a, b, c in rows]
+    data["split"] = ["test" if (a, b) == ("a0", "b0") else "train" for a, b, _ in rows]
+    data["code"] = data["a"] + data["b"]
+    data["copy"] = data["code"].str.upper()
+    remark = (
+        "Component code is left out: a and b determine it in every row, and it determines them, "
+        "so it adds nothing to a combination. If code is a single part, name it without them."
+    )
+    for named in permutations(["a", "b", "c", "code"]):
+        report = audit_split(data, named, "y", "split", add=0)
+        assert report.verdict == "supported", named
+        assert set(report.table.names) == set("abc")
+        assert any(line.replace("b and a", "a and b") == remark for line in report.table.remarks)
+    for named in permutations(["a", "b", "c", "code", "copy"], 5):
+        values = [pd.factorize(data[name])[0] for name in named]
+        left_out = redundant(np.stack(values, axis=1), [int(v.max()) + 1 for v in values])
+        assert {named[c] for c in left_out} == {"code", "copy"}
+        assert all({named[c] for c in by} == {"a", "b"} for by in left_out.values())
+    # Without the parts that it numbers the code is a part.
+    assert audit_split(data, ["code", "c"], "y", "split", add=0).verdict == "unsupported"
+
+
+def test_a_column_that_follows_from_two_others_is_a_part_and_said():
+    rows = [(a, c) for a in range(4) for c in range(4)]
+    data = pd.DataFrame(rows, columns=["a", "c"])
+    data["y"] = data["a"] + 10.0 * data["c"]
+    data["par"] = (data["a"] + data["c"]) % 2
+    held_out = [(0, 2), (0, 3), (1, 0), (1, 2), (1, 3), (3, 1), (3, 2), (3, 3)]
+    data["split"] = ["test" if row in held_out else "train" for row in rows]
+    assert audit_split(data, ["a", "c"], "y", "split", add=0).verdict == "supported"
+    for named in permutations(["a", "c", "par"]):
+        report = audit_split(data, named, "y", "split", add=0)
+        assert (report.verdict, report.table.n_components) == ("unsupported", 3)
+        (said,) = [line for line in report.table.remarks if "follows from" in line]
+        assert said.startswith("par follows from ")
+    # In a grid, and in a random table, none does.
+    rng = np.random.default_rng(0)
+    assert dependent(np.array(list(product(range(3), repeat=3))), [3, 3, 3]) == {}
+    assert dependent(rng.integers(0, 4, (60, 4)), [4] * 4) == {}

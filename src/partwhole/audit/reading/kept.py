@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import require
 from partwhole.audit.reading.columns import quoted
-from partwhole.audit.reading.redundant import redundant
+from partwhole.audit.reading.redundant import dependent, redundant
 from partwhole.audit.reading.several import require_two
 
 
@@ -20,17 +20,36 @@ def independent(
     part: Int[np.ndarray, " n"],
     remarks: list[str],
 ) -> tuple[Int[np.ndarray, "n c"], tuple[tuple[Hashable, ...], ...], tuple[str, ...]]:
-    """Return the components without those that others determine; remarks name these."""
-    left_out = redundant(coded[part >= 0], [len(v) for v in values])
+    """Return the components without those that others determine; remarks name these.
+
+    Remarks also name those that follow from two others and yet are components of their own.
+    """
+    used, n_values = coded[part >= 0], [len(v) for v in values]
+    left_out = redundant(used, n_values)
     for redundant_one, determining in left_out.items():
-        remarks.append(
-            f"Component {names[redundant_one]} is left out: "
-            f"{' and '.join(names[c] for c in determining)} "
-            f"{'determines' if len(determining) == 1 else 'determine'} it in every row, so it adds "
-            "nothing to a combination."
-        )
+        name, others = names[redundant_one], " and ".join(names[c] for c in determining)
+        if len(determining) == 1:
+            remarks.append(
+                f"Component {name} is left out: {others} determines it in every row, so it adds "
+                "nothing to a combination."
+            )
+        else:
+            remarks.append(
+                f"Component {name} is left out: {others} determine it in every row, and it "
+                f"determines them, so it adds nothing to a combination. If {name} is a single "
+                "part, name it without them."
+            )
     kept = [c for c in range(len(names)) if c not in left_out]
-    return coded[:, kept], tuple(values[c] for c in kept), tuple(names[c] for c in kept)
+    coded, values = coded[:, kept], tuple(values[c] for c in kept)
+    names = tuple(names[c] for c in kept)
+    for one, pair in dependent(used[:, kept], [len(v) for v in values]).items():
+        remarks.append(
+            f"{names[one]} follows from {names[pair[0]]} and {names[pair[1]]} in every row, though "
+            f"they do not follow from it. It counts as a part of its own, so that training may "
+            "leave answers open which it would determine without it; if it is none, leave it out "
+            "of the components."
+        )
+    return coded, values, names
 
 
 def trivial(

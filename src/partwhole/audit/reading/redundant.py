@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 from jaxtyping import Int
@@ -12,6 +13,10 @@ from partwhole.features.conjunctions import Dictionary
 # Distinct combinations for each value of a component before what it determines is left out: a
 # component with a value for nearly every combination determines everything.
 LEAST_REPEATED = 2
+# Distinct pairs, in number and as a share of the possible ones, from which something follows.
+LEAST_PAIRS, FILLED = 4, 0.5
+# Components of which all pairs are compared.
+MOST_COMPARED = 20
 
 
 def redundant(
@@ -19,9 +24,9 @@ def redundant(
 ) -> dict[int, tuple[int, ...]]:
     """Return the components to leave out, each with those that determine it.
 
-    A component is left out if a single other one determines it: sums of conjunctions of any order
-    are the same without it. It is also left out if it merely numbers the combinations of some
-    that are named before it, or of all others. At least two components remain.
+    A component is left out if it merely numbers the combinations of coarser ones, wherever it is
+    named; and if a single other one determines it: sums of conjunctions of any order are the same
+    without it. Of components that determine each other the first remains. At least two remain.
 
     Parameters
     ----------
@@ -36,17 +41,18 @@ def redundant(
     Notes
     -----
     Derived here. With R a function of A, the conjunction of R = r and others is the sum of those
-    of A = a and these others, over the values a that go with r.
+    of A = a and these others, over the values a that go with r. A component that numbers the
+    combinations of others is their conjunction, which the order counts as several parts.
 
     Examples
     --------
     >>> grid = np.array([(a, b) for a in range(4) for b in range(5)])
-    >>> rows = np.column_stack([grid, grid[:, 0] // 2, 5 * grid[:, 0] + grid[:, 1]])
-    >>> redundant(rows, (4, 5, 2, 20))
-    {2: (0,), 3: (0, 1, 2)}
+    >>> rows = np.column_stack([5 * grid[:, 0] + grid[:, 1], grid, grid[:, 0] // 2])
+    >>> redundant(rows, (20, 4, 5, 2))
+    {0: (1, 2), 3: (1,)}
     """
     n = components.shape[1]
-    whole = Dictionary.of(components, tuple(range(n)), n_values)[0].size
+    whole = _size(components, tuple(range(n)), n_values)
     distinct = [len(np.unique(column)) for column in components.T]
     left_out: dict[int, tuple[int, ...]] = {}
 
@@ -54,16 +60,30 @@ def redundant(
         size = distinct[first[0]] if len(first) == 1 else _size(components, first, n_values)
         return _size(components, (*first, other), n_values) == size
 
+    finest_first = sorted(range(n), key=lambda c: (-distinct[c], -c))
+    for last in finest_first:
+        # Of two that determine each other the first remains.
+        named = tuple(
+            c
+            for c in range(n)
+            if c not in left_out
+            and (distinct[c], c) < (distinct[last], last)
+            and determines((last,), c)
+        )
+        if len(named) > 1 and determines(named, last):
+            for c in finest_first:
+                fewer = tuple(other for other in named if other != c)
+                if len(fewer) < len(named) and fewer and determines(fewer, last):
+                    named = fewer
+            left_out[last] = named
     for last in range(n - 1, -1, -1):
         others = [c for c in range(n) if c != last and c not in left_out]
-        if len(others) < 2:
+        if last in left_out or len(others) < 2:
             continue
-        earlier = [c for c in others if c < last]
         single = next(
             (
                 c
                 for c in others
-                # Of two that determine each other the first remains.
                 if (c < last or distinct[c] > distinct[last])
                 and distinct[c] >= distinct[last]
                 and whole >= LEAST_REPEATED * distinct[c]
@@ -73,13 +93,53 @@ def redundant(
         )
         if single is not None:
             left_out[last] = (single,)
-            continue
-        for among in (earlier, others if distinct[last] == whole else []):
-            named = tuple(c for c in among if determines((last,), c))
-            if len(named) > 1 and determines(named, last):
-                left_out[last] = named
-                break
     return dict(sorted(left_out.items()))
+
+
+def dependent(
+    components: Int[np.ndarray, "n C"], n_values: Sequence[int]
+) -> dict[int, tuple[int, int]]:
+    """Return the components that follow from two others in every row, each with these two.
+
+    Such a component is not redundant: no single other one determines it, nor does it number their
+    combinations. In a Latin square each of three parts follows from the other two; the last one
+    of the coarsest is listed.
+
+    Parameters
+    ----------
+    components : int array, shape (n, C)
+        Value indices of the rows, without components that are redundant.
+    n_values : sequence of int, length C
+
+    Returns
+    -------
+    dict from int to pair of int
+
+    Examples
+    --------
+    >>> grid = np.array([(a, b) for a in range(4) for b in range(4)])
+    >>> dependent(np.column_stack([grid, grid.sum(axis=1) % 2]), (4, 4, 2))
+    {2: (0, 1)}
+    """
+    n = components.shape[1]
+    if n > MOST_COMPARED:
+        return {}
+    distinct = [len(np.unique(column)) for column in components.T]
+    listed: dict[int, tuple[int, int]] = {}
+    for pair in combinations(range(n), 2):
+        size = _size(components, pair, n_values)
+        # In few of the possible pairs anything follows from them by chance.
+        possible = distinct[pair[0]] * distinct[pair[1]]
+        if size < max(LEAST_PAIRS, FILLED * possible):
+            continue
+        for c in range(n):
+            coarsest = all((distinct[c], -c) < (distinct[other], -other) for other in pair)
+            if c in pair or c in listed or not coarsest:
+                continue
+            needs_both = all(_size(components, (one, c), n_values) > distinct[one] for one in pair)
+            if needs_both and _size(components, (*pair, c), n_values) == size:
+                listed[c] = pair
+    return dict(sorted(listed.items()))
 
 
 def _size(
