@@ -1,0 +1,1 @@
+"""How well components alone predict the targets of training and of test."""

@@ -1,0 +1,229 @@
+"""Scores of components that alone predict labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole.audit.case import Case
+from partwhole.audit.evidence import RareGroup, ShiftedValue
+from partwhole.audit.scores.score import (
+    COMPARED,
+    ERRORS,
+    KEPT,
+    MATTERS,
+    N_EXAMPLES,
+    Score,
+    compared_rows,
+    ranked,
+    rate_error,
+)
+from partwhole.features.conjunctions import Dictionary
+
+# Expected rows of a group below which its number is not judged.
+LEAST_EXPECTED = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class LabelScores:
+    """Rows of training and test, with their labels and weights.
+
+    `q` is the share of each label in test, `prior` the one with which labels are predicted.
+    """
+
+    case: Case
+    train: Int[np.ndarray, " t"]
+    test: Int[np.ndarray, " s"]
+    label: Int[np.ndarray, " n"]
+    weights: Float[np.ndarray, " n"]
+    q: Float[np.ndarray, " k"]
+    prior: Float[np.ndarray, " k"]
+    per_label: Float[np.ndarray, " k"]
+
+    @classmethod
+    def of(
+        cls, case: Case, train: Int[np.ndarray, " t"], test: Int[np.ndarray, " s"]
+    ) -> LabelScores:
+        table = case.table
+        assert table.label is not None
+        assert table.labels is not None
+        k, weights = len(table.labels), table.weights
+        q = np.bincount(table.label[test], weights[test], k)
+        per_label = np.bincount(table.label[train], weights[train], k)
+        prior = q if np.count_nonzero(q) > 1 else per_label
+        return cls(
+            case, train, test, table.label, weights, q / q.sum(), prior / prior.sum(), per_label
+        )
+
+    def _cells(self, subset: tuple[int, ...]) -> _Cells:
+        table = self.case.table
+        rows = np.concatenate([self.train, self.test])
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        k, t = len(self.q), len(self.train)
+        coded = index.astype(np.int64) * k + self.label[rows]
+        keys, cell, count = np.unique(coded[:t], return_inverse=True, return_counts=True)
+        weight = np.bincount(cell, self.weights[self.train])
+        value, label = np.divmod(keys, k)
+        score = self.prior[label] * weight / self.per_label[label]
+        return _Cells.of(dictionary, value, label, weight, count, score, index[t:], self.guessed)
+
+    @property
+    def guessed(self) -> Float[np.ndarray, " k"]:
+        """Return the credit of each label when the most probable one is guessed."""
+        best = self.prior >= self.prior.max() * (1.0 - 1e-12)
+        return best / best.sum()
+
+    def score(self, subset: tuple[int, ...]) -> Score:
+        cells = self._cells(subset)
+        right = cells.left_out_credit()
+        weights = self.weights[self.test]
+        # In all of training, and in its rows with the values of test, which may be few.
+        at_values = float(weights @ cells.accuracy(right) / weights.sum())
+        gain = float(max(cells.score @ right, at_values) - self.prior.max())
+        train = float(cells.score @ right) if np.count_nonzero(self.q) > 1 else at_values
+        credit = cells.credit(self.label[self.test])
+        test = float(weights @ credit / weights.sum())
+        guess = float(self.q.max())
+        error = np.hypot(rate_error(train, len(self.train)), rate_error(test, len(self.test)))
+        # With a single label in test every guess of it would be right: its share of hits counts.
+        lead, left = (train, test) if guess == 1.0 else (train - guess, test - guess)
+        misleads = left < KEPT * lead and train - test > ERRORS * error
+        return Score(train, test, guess, gain, bool(misleads))
+
+    def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:
+        table, rows = self.case.table, self.train
+        compared = compared_rows(table.components[rows], subset, others, table.n_values)
+        if self.weights[rows][compared].sum() < COMPARED * self.weights[rows].sum():
+            return False
+        rows = rows[compared]
+        right = [self._majority(rows, s) for s in (others, tuple(sorted((*subset, *others))))]
+        return right[1] - right[0] <= MATTERS
+
+    def _majority(self, rows: Int[np.ndarray, " r"], subset: tuple[int, ...]) -> float:
+        table, k = self.case.table, len(self.q)
+        _, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        keys, cell = np.unique(index.astype(np.int64) * k + self.label[rows], return_inverse=True)
+        weight = np.bincount(cell, self.weights[rows])
+        starts = np.flatnonzero(np.diff(keys // k, prepend=-1))
+        return float(np.maximum.reduceat(weight, starts).sum() / weight.sum())
+
+    def examples(self, subset: tuple[int, ...]) -> Iterator[ShiftedValue]:
+        """Yield the values whose labels differ most between training and test."""
+        table, k = self.case.table, len(self.q)
+        rows = np.concatenate([self.train, self.test])
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        coded = index.astype(np.int64) * k + self.label[rows]
+        keys, cell = np.unique(coded, return_inverse=True)
+        value, label = np.divmod(keys, k)
+        t = len(self.train)
+        parts = [slice(None, t), slice(t, None)]
+        seen, in_test = (
+            np.bincount(cell[part], self.weights[rows[part]], len(keys)) for part in parts
+        )
+        of_value = [np.bincount(value, part) for part in (seen, in_test)]
+        in_both = (of_value[0] > 0) & (of_value[1] > 0)
+        shares = [
+            part / np.maximum(n, 1e-300)[value]
+            for part, n in zip((seen, in_test), of_value, strict=True)
+        ]
+        gap = np.where(in_both[value], shares[1] - shares[0], 0.0)
+        taken: set[int] = set()
+        for i in ranked(np.abs(gap) * of_value[1][value]):
+            if len(taken) == N_EXAMPLES or gap[i] == 0.0:
+                return
+            if value[i] not in taken:
+                taken.add(int(value[i]))
+                values = tuple(int(v) for v in dictionary.values()[value[i]])
+                yield ShiftedValue(values, int(label[i]), float(shares[0][i]), float(shares[1][i]))
+
+    def rare(self, subset: tuple[int, ...], share: float) -> Iterator[RareGroup]:
+        """Yield the groups of a value and a label that training has, but seldom."""
+        table, k = self.case.table, len(self.q)
+        (component,) = subset
+        size = table.n_values[component] * k
+        coded = table.components[:, component].astype(np.int64) * k + self.label
+        seen, in_test = (
+            np.bincount(coded[rows], minlength=size).reshape(-1, k)
+            for rows in (self.train, self.test)
+        )
+        expected = seen.sum(axis=1)[:, None] * seen.sum(axis=0) / len(self.train)
+        is_rare = (seen > 0) & (in_test > 0) & (seen < share * expected)
+        is_rare &= expected >= LEAST_EXPECTED
+        for value, label in np.argwhere(is_rare):
+            yield RareGroup(
+                int(value),
+                int(label),
+                int(seen[value, label]),
+                float(expected[value, label]),
+                int(in_test[value, label]),
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Cells of a value and a label in training, sorted by value.
+
+    `score` is the joint probability with labels weighted to test; `first` and `second` are the two
+    largest scores of each value, `ties` how many cells have the largest; `at` is the value of each
+    test row, and `guessed` the credit of each label for a value without rows.
+    """
+
+    value: Int[np.ndarray, " c"]
+    label: Int[np.ndarray, " c"]
+    weight: Float[np.ndarray, " c"]
+    count: Int[np.ndarray, " c"]
+    score: Float[np.ndarray, " c"]
+    first: Float[np.ndarray, " d"]
+    second: Float[np.ndarray, " d"]
+    ties: Float[np.ndarray, " d"]
+    at: Int[np.ndarray, " s"]
+    guessed: Float[np.ndarray, " k"]
+
+    @classmethod
+    def of(
+        cls,
+        dictionary: Dictionary,
+        value: Int[np.ndarray, " c"],
+        label: Int[np.ndarray, " c"],
+        weight: Float[np.ndarray, " c"],
+        count: Int[np.ndarray, " c"],
+        score: Float[np.ndarray, " c"],
+        at: Int[np.ndarray, " s"],
+        guessed: Float[np.ndarray, " k"],
+    ) -> _Cells:
+        first, second = np.zeros(dictionary.size), np.zeros(dictionary.size)
+        np.maximum.at(first, value, score)
+        is_first = score >= first[value] * (1.0 - 1e-12)
+        ties = np.bincount(value, is_first, dictionary.size)
+        np.maximum.at(second, value[~is_first], score[~is_first])
+        second = np.where(ties > 1, first, second)
+        return cls(value, label, weight, count, score, first, second, ties, at, guessed)
+
+    def left_out_credit(self) -> Float[np.ndarray, " c"]:
+        """Return the credit of a cell's rows, each predicted from the others; a tie counts half."""
+        left_out = self.score * (1.0 - 1.0 / self.count)
+        is_first = self.score >= self.first[self.value] * (1.0 - 1e-12)
+        rival = np.where(is_first, self.second[self.value], self.first[self.value])
+        credit = np.where(left_out > rival * (1.0 + 1e-12), 1.0, 0.0)
+        credit = np.where(np.isclose(left_out, rival, rtol=1e-12, atol=0.0), 0.5, credit)
+        return np.where((left_out == 0.0) & (rival == 0.0), self.guessed[self.label], credit)
+
+    def accuracy(self, credit: Float[np.ndarray, " c"]) -> Float[np.ndarray, " s"]:
+        """Return the credit of the training rows with the value of each test row, 0 without any."""
+        size = len(self.first)
+        of_value = np.bincount(self.value, self.score * credit, size)
+        whole = np.bincount(self.value, self.score, size)
+        return np.divide(of_value, whole, out=np.zeros(size), where=whole > 0)[self.at]
+
+    def credit(self, label: Int[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
+        """Return the credit of test rows with these labels; a tie counts half."""
+        k = len(self.guessed)
+        keys = self.value * k + self.label
+        place = np.minimum(np.searchsorted(keys, self.at * k + label), len(keys) - 1)
+        known = keys[place] == self.at * k + label
+        is_first = known & (self.score[place] >= self.first[self.at] * (1.0 - 1e-12))
+        credit = np.where(is_first, np.where(self.ties[self.at] > 1, 0.5, 1.0), 0.0)
+        return np.where(self.first[self.at] > 0.0, credit, self.guessed[label])

@@ -1,0 +1,134 @@
+"""Scores of components that alone predict numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from partwhole.audit.case import Case
+from partwhole.audit.evidence import RareGroup, ShiftedValue
+from partwhole.audit.scores.score import (
+    COMPARED,
+    ERRORS,
+    KEPT,
+    MATTERS,
+    N_EXAMPLES,
+    Score,
+    compared_rows,
+    ranked,
+)
+from partwhole.features.conjunctions import Dictionary
+
+
+@dataclass(frozen=True, eq=False)
+class NumberScores:
+    """Rows of training and test with their numbers."""
+
+    case: Case
+    train: Int[np.ndarray, " t"]
+    test: Int[np.ndarray, " s"]
+    targets: Float[np.ndarray, "n k"]
+    weights: Float[np.ndarray, " n"]
+    centre: Float[np.ndarray, " k"]
+    spread: float
+
+    @classmethod
+    def of(
+        cls, case: Case, train: Int[np.ndarray, " t"], test: Int[np.ndarray, " s"]
+    ) -> NumberScores:
+        targets, weights = case.table.targets, case.table.weights
+        # In units of the largest, so that squares neither overflow nor vanish.
+        size = float(np.abs(targets).max(initial=0.0)) or 1.0
+        targets, share = targets / size, weights[train] / weights[train].sum()
+        centre = share @ targets[train]
+        spread = float(share @ ((targets[train] - centre) ** 2).sum(axis=1))
+        return cls(case, train, test, targets, weights, centre, spread)
+
+    def _means(
+        self, rows: Int[np.ndarray, " r"], index: Int[np.ndarray, " r"], size: int
+    ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d k"]]:
+        weights = self.weights[rows]
+        total = np.bincount(index, weights, size)
+        sums = [np.bincount(index, weights * y, size) for y in self.targets[rows].T]
+        means = np.stack(sums, axis=1) / np.maximum(total, 1e-300)[:, None]
+        return total, np.where(total[:, None] > 0, means, self.centre)
+
+    def score(self, subset: tuple[int, ...]) -> Score | None:
+        table, t = self.case.table, len(self.train)
+        rows = np.concatenate([self.train, self.test])
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        total, means = self._means(self.train, index[:t], dictionary.size)
+        if self.spread == 0.0:
+            return None
+        row_share = self.weights[self.train] / total[index[:t]]
+        # Without its own row a mean is farther away; a lone row has only the mean of all.
+        left_out = (self.targets[self.train] - means[index[:t]]) / np.maximum(
+            1.0 - row_share, 1e-9
+        )[:, None]
+        alone = row_share > 1.0 - 1e-9
+        left_out[alone] = self.targets[self.train][alone] - self.centre
+        share = self.weights[self.train] / self.weights[self.train].sum()
+        train = 1.0 - float(share @ (left_out**2).sum(axis=1)) / self.spread
+        known = total[index[t:]] > 0
+        slope, error = self._slope(means[index[t:]][known], self.test[known])
+        if np.isnan(slope):
+            return None
+        return Score(train, slope, 0.0, train, bool(slope + ERRORS * error < KEPT))
+
+    def _slope(
+        self, predicted: Float[np.ndarray, "s k"], rows: Int[np.ndarray, " s"]
+    ) -> tuple[float, float]:
+        """Return the slope of targets on predictions over all outputs, and its standard error."""
+        if len(rows) < 3:
+            return float("nan"), float("nan")
+        share = self.weights[rows] / self.weights[rows].sum()
+        x = predicted - share @ predicted
+        y = self.targets[rows] - share @ self.targets[rows]
+        square = float(share @ (x**2).sum(axis=1))
+        if square <= 1e-3 * self.spread:
+            return float("nan"), float("nan")
+        slope = float(share @ (x * y).sum(axis=1)) / square
+        left = float(share @ ((y - slope * x) ** 2).sum(axis=1))
+        return slope, float(np.sqrt(left / square / (len(rows) - 2)))
+
+    def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:
+        table, rows = self.case.table, self.train
+        compared = compared_rows(table.components[rows], subset, others, table.n_values)
+        if self.weights[rows][compared].sum() < COMPARED * self.weights[rows].sum():
+            return False
+        rows = rows[compared]
+        left = [self._left(rows, s) for s in (others, tuple(sorted((*subset, *others))))]
+        return left[0] - left[1] <= MATTERS * self.spread
+
+    def _left(self, rows: Int[np.ndarray, " r"], subset: tuple[int, ...]) -> float:
+        table = self.case.table
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        _, means = self._means(rows, index, dictionary.size)
+        share = self.weights[rows] / self.weights[rows].sum()
+        return float(share @ ((self.targets[rows] - means[index]) ** 2).sum(axis=1))
+
+    def examples(self, subset: tuple[int, ...]) -> Iterator[ShiftedValue]:
+        """Yield the values whose means differ most, apart from the shift of all."""
+        table, t = self.case.table, len(self.train)
+        if self.targets.shape[1] > 1:
+            return
+        rows = np.concatenate([self.train, self.test])
+        dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
+        seen, train = self._means(self.train, index[:t], dictionary.size)
+        total, test = self._means(self.test, index[t:], dictionary.size)
+        in_both = (seen > 0) & (total > 0)
+        gap = np.where(in_both, test[:, 0] - train[:, 0], 0.0)
+        gap = np.where(in_both, gap - total[in_both] @ gap[in_both] / total[in_both].sum(), 0.0)
+        size = float(np.abs(table.targets).max(initial=0.0)) or 1.0
+        for i in ranked(np.abs(gap) * total)[:N_EXAMPLES]:
+            if gap[i] == 0.0:
+                return
+            values = tuple(int(v) for v in dictionary.values()[i])
+            yield ShiftedValue(values, None, size * float(train[i, 0]), size * float(test[i, 0]))
+
+    def rare(self, subset: tuple[int, ...], share: float) -> Iterator[RareGroup]:
+        """Yield nothing: groups are those of labels."""
+        yield from ()

@@ -1,0 +1,59 @@
+"""Scores of components that alone predict targets, and what judging them has in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from partwhole.features.conjunctions import Dictionary
+
+# Share of its advantage in training that a predictor must keep in test.
+KEPT = 0.5
+# Standard errors by which a prediction in test must be worse.
+ERRORS = 3.0
+N_EXAMPLES = 3
+# Of the training rows, those with combinations that differ in a component alone, for a verdict on
+# whether it matters; and the gain in accuracy, or explained variance, up to which it does not.
+COMPARED, MATTERS = 0.2, 0.01
+
+
+@dataclass(frozen=True)
+class Score:
+    """Accuracy (or share explained, and slope) of a set of components alone."""
+
+    train: float
+    test: float
+    guess: float
+    gain: float
+    misleads: bool
+
+
+def rate_error(rate: float, n: int) -> float:
+    """Return the standard error of a rate, with 2 successes and 2 failures more.
+
+    Agresti and Coull (The American Statistician, 1998).
+    """
+    rate = (rate * n + 2.0) / (n + 4.0)
+    return float(np.sqrt(rate * (1.0 - rate) / (n + 4.0)))
+
+
+def ranked(weight: np.ndarray) -> np.ndarray:
+    return np.argsort(-weight, kind="stable")
+
+
+def compared_rows(
+    components: Int[np.ndarray, "r C"],
+    subset: tuple[int, ...],
+    others: tuple[int, ...],
+    n_values: tuple[int, ...],
+) -> Bool[np.ndarray, " r"]:
+    """Return the rows of combinations of the others that occur with several values."""
+    dictionary, index = Dictionary.of(components, others, n_values)
+    _, value = Dictionary.of(components, subset, n_values)
+    low = np.full(dictionary.size, np.iinfo(value.dtype).max, dtype=value.dtype)
+    high = np.full(dictionary.size, -1, dtype=value.dtype)
+    np.minimum.at(low, index, value)
+    np.maximum.at(high, index, value)
+    return (low < high)[index]
