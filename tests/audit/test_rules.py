@@ -588,3 +588,31 @@ def test_names_are_printed_on_one_line():
     assert len(printable("x" * 1000)) <= 60
     assert one_line("é—中") == "é—中"
     assert [percent(x) for x in (0.995, 0.9949, 0.005, 0.0049)] == [">99 %", "99 %", "0 %", "<1 %"]
+
+
+def test_a_shortcut_of_a_single_colour_is_told_for_labels_and_numbers():
+    data = pd.DataFrame(
+        [(a, b, c) for a in range(3) for b in ("red", "blue", "green") for c in range(3)],
+        columns=["shape", "colour", "size"],
+    )
+    data["split"] = np.where((data["colour"] == "red") & (data["shape"] > 0), "test", "train")
+    data["what"] = data["shape"].map({0: "cube", 1: "cylinder", 2: "sphere"}.__getitem__)
+    parts = ["shape", "colour", "size"]
+    report = audit_split(data, parts, "what", "split", add=0)
+    (finding,) = found(report, "shortcut")
+    assert finding.message.startswith(
+        "colour alone gives the right what in 100 % of training rows (those with the values of "
+        "test) and in 0 % of test, where the commonest label has 50 %: colour = red ('cube' in "
+        "100 % of its training rows, 0 % of its test rows). "
+    )
+    assert report.headline.endswith(
+        "Shortcut: colour alone gives 100 % in training (rows with values of test), 0 % in test"
+    )
+    report = audit_split(data, parts, "shape", "split", add=0)
+    (finding,) = found(report, "shortcut")
+    assert finding.message.startswith(
+        "colour alone explains 100 % of how shape differs from the mean of training there (in rows "
+        "with the values of test); in test shape differs from that mean by -0.75 where it predicts "
+        "a difference of 1: colour = red (mean 0 in training, 1.5 in test). "
+    )
+    assert "100 %*" in report.to_html()

@@ -260,3 +260,85 @@ def test_sets_are_singles_and_pairs_but_not_the_whole():
     split = rng.random(100) < 0.4
     label = np.where(split, 0, 1) ^ rows[:, 0] ^ rows[:, 1]
     assert shortcuts(table(rows, split, label, ("no", "yes")).case(1, 1)) == ()
+
+
+def one_colour(shapes, repeats=1):
+    """Return a grid of shapes, colours and sizes whose red ones in training have these shapes."""
+    rows = np.tile(grid(3, 3, 3), (repeats, 1))
+    return rows, (rows[:, 1] == 0) & ~np.isin(rows[:, 0], shapes)
+
+
+@pytest.mark.parametrize("repeats", [1, 40])
+def test_a_colour_of_one_shape_is_a_shortcut_though_test_lacks_the_shape(repeats):
+    # Training has red cubes only; test red cylinders and spheres.
+    rows, split = one_colour([0], repeats)
+    given = table(rows, split, rows[:, 0], ("cube", "cylinder", "sphere"))
+    (only,) = shortcuts(given.case(1, 1))
+    assert only.components == (1,)
+    assert (only.train, only.test, only.guess) == (1.0, 0.0, 0.5)
+    assert only.misleads
+    assert only.at_values
+    assert [(v.values, v.label, v.train, v.test) for v in only.examples] == [((0,), 0, 1.0, 0.0)]
+
+
+def test_a_mostly_red_shape_misleads_and_labels_left_out_of_test_do_not():
+    rng = np.random.default_rng(4)
+    rows = rng.integers(0, 3, (3000, 3))
+    shape, red = rows[:, 0], rows[:, 1] == 0
+    # Nine in ten red rows of training are cubes, the others cylinders.
+    split = red & (shape > 0) & ((shape == 2) | (rng.random(3000) < 0.9))
+    given = table(rows, split, shape, ("cube", "cylinder", "sphere"))
+    reported = {item.components: item for item in shortcuts(given.case(1, 1))}
+    train = np.mean(shape[red & ~split] == 0)
+    assert reported[1,].train == pytest.approx(train, abs=1e-12)
+    assert reported[1,].misleads
+    assert reported[1,].at_values
+    # Red goes with cubes everywhere; test has no cubes, and otherwise rows as training has them.
+    label = np.where(rng.random(3000) < np.where(red, 0.9, 0.1), 0, 1 + (rows[:, 2] > 0))
+    split = (label > 0) & (rng.random(3000) < 0.3)
+    given = table(rows, split, label, ("cube", "cylinder", "sphere"))
+    assert not any(item.misleads for item in shortcuts(given.case(1, 1), effect=0.0))
+
+
+@pytest.mark.parametrize("shapes", [[0], [2]])
+@pytest.mark.parametrize("repeats", [1, 40])
+def test_means_are_compared_where_test_has_one_colour(shapes, repeats):
+    rows, split = one_colour(shapes, repeats)
+    y = 1.5 * rows[:, 0]
+    (only,) = shortcuts(table(rows, split, y).case(1, 1))
+    assert only.components == (1,)
+    assert only.misleads
+    assert only.at_values
+    centre = y[~split].mean()
+    red = rows[:, 1] == 0
+    predicted, actual = y[red & ~split].mean(), y[split].mean()
+    assert only.train == pytest.approx(1.0, abs=1e-12)
+    assert only.test == pytest.approx((actual - centre) / (predicted - centre), abs=1e-12)
+    (example,) = only.examples
+    assert (example.values, example.train, example.test) == ((0,), predicted, actual)
+
+
+@pytest.mark.parametrize("n_test", [1, 2])
+def test_means_are_compared_in_a_test_of_few_rows(n_test):
+    rows, split = one_colour([0], 10)
+    used = ~split | (np.cumsum(split) <= n_test)
+    rows, split = rows[used], split[used]
+    given = table(rows, split, 3.0 * rows[:, 0])
+    reported = shortcuts(given.case(1, 1))
+    assert [(item.components, item.misleads) for item in reported] == [((1,), True)]
+    # The part that matters predicts test as it did training.
+    (score,) = comparison(given.case(1, 1)).scores((0,))
+    assert score.test == pytest.approx(1.0)
+    assert not score.misleads
+
+
+def test_single_random_rows_raise_no_alarm():
+    alarms = 0
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(0, 6, (300, 4))
+        split = np.arange(300) >= 299 - seed % 2
+        worth = rng.normal(size=(4, 6))
+        y = sum(worth[c][rows[:, c]] for c in range(4)) + rng.normal(size=300)
+        alarms += sum(item.misleads for item in shortcuts(table(rows, split, y).case(1, 1)))
+    assert alarms <= 3

@@ -200,7 +200,7 @@ class Shortcut:
     train : float
         Accuracy in training of the most probable label for each value, labels weighted to those
         of the test split, each row predicted from the others; for numbers the share of the
-        variance that the mean of each value explains, likewise.
+        variance that the mean of each value explains, likewise. See `at_values`.
     test : float
         Accuracy of the same labels in test; for numbers the slope of targets on predictions: 1 as
         in training, 0 or below if the association is gone or reversed.
@@ -214,6 +214,11 @@ class Shortcut:
     examples : tuple of ShiftedValue
     rare : tuple of RareGroup
         Of a superfluous component.
+    at_values : bool, default False
+        Whether `train` is that of the training rows with the values of the test split, and labels
+        have their shares of training: if the test split has one label, or its values predict labels
+        that it lacks. For numbers `test` is then the difference of the test split's mean from
+        that of training where a difference of 1 is predicted: if predictions do not vary there.
     """
 
     components: tuple[int, ...]
@@ -224,6 +229,7 @@ class Shortcut:
     superfluous: bool
     examples: tuple[ShiftedValue, ...] = ()
     rare: tuple[RareGroup, ...] = ()
+    at_values: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.evidence import ROUNDING, Evidence, Rung
+from partwhole.audit.evidence import ROUNDING, Evidence, Rung, Shortcut
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import Finding
 from partwhole.audit.wording import conjunction, count, number, percent, printable
@@ -286,12 +286,14 @@ def _misled(report: AuditReport) -> Iterator[str]:
         return
     yield (
         f"Shortcut: {finding.subject} alone gives {percent(shortcut.train)} in training"
-        f"{_as_in_test(item.case)}, {percent(shortcut.test)} in {printable(item.case.name)}"
+        f"{_of_rows(item.case, shortcut)}, {percent(shortcut.test)} in {printable(item.case.name)}"
     )
 
 
-def _as_in_test(case: Case) -> str:
-    """Say that labels of training are weighted to their shares in test, where this matters."""
+def _of_rows(case: Case, shortcut: Shortcut) -> str:
+    """Say of which training rows an accuracy is, or that labels are weighted, where it matters."""
+    if shortcut.at_values:
+        return f" (rows with values of {printable(case.name)})"
     table, label = case.table, case.table.label
     if label is None:
         return ""

@@ -171,7 +171,10 @@ _TABLE = (
         "commonest label, by at least shortcut_effect, and in test keeps less than half of that "
         "gain. Numbers: the mean of each value explains at least shortcut_effect of the variance "
         "in training, and in test targets rise by less than half of what it predicts. Training "
-        "rows are predicted from the others, and labels weighted to their shares in test.",
+        "rows are predicted from the others, and labels weighted to their shares in test. Where "
+        "test has a single label, or its values predict labels that it lacks, accuracy in training "
+        "is that of rows with these values; where predictions do not vary in test, its mean is "
+        "compared.",
         "shortcut_effect",
         "Show the component's values with other targets in training.",
     ),

@@ -4,9 +4,11 @@ A component (or a pair) alone predicts a label as the most probable one among th
 its value; a number as the mean of these rows. Training rows are left out of their own prediction.
 Labels are weighted to their shares q in the test split, so that a shift of labels alone is no
 shortcut: with :math:`p(v \mid y)` in training, the accuracy there is
-:math:`\sum_v \max_y q(y)\,p(v \mid y)`. If the test split has a single label, labels have their
-shares of training, and the accuracy is that in rows with the values of test. For numbers the mean
-may shift: what counts is the slope of targets on predictions. Derived here.
+:math:`\sum_v \max_y q(y)\,p(v \mid y)`. If the test split has a single label, or its values predict
+labels that it lacks more often than such a shift explains, labels have their shares of training,
+and the accuracy is that in rows with the values of test. For numbers the mean may shift: what
+counts is the slope of targets on predictions. If predictions do not vary in test, or it has less
+than three rows, its mean is compared. Derived here.
 """
 
 from __future__ import annotations
@@ -67,9 +69,10 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
     listed: dict[tuple[int, ...], float] = {}
     reported: list[Shortcut] = []
     for subset in _sets(n):
-        score = compare.score(subset)
-        if score is None or score.gain < effect:
+        scores = [score for score in compare.scores(subset) if score.gain >= effect]
+        if not scores:
             continue
+        score = next((score for score in scores if score.misleads), scores[0])
         alone = max((listed.get((c,), 0.0) for c in subset), default=0.0)
         if len(subset) > 1 and score.gain - alone < effect:
             continue
@@ -79,7 +82,7 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
         if not (score.misleads or superfluous):
             continue
         rare = tuple(compare.rare(subset, float(group_share))) if superfluous else ()
-        examples = tuple(compare.examples(subset)) if score.misleads else ()
+        examples = tuple(compare.examples(subset, score)) if score.misleads else ()
         reported.append(
             Shortcut(
                 subset,
@@ -90,6 +93,7 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
                 superfluous,
                 examples,
                 rare,
+                score.at_values,
             )
         )
     reported.sort(key=lambda item: (not item.misleads, item.test - item.train, item.components))

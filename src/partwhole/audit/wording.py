@@ -210,11 +210,22 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
     target = printable(names[0]) if len(names) == 1 else "the targets"
     name, test = alone(case, shortcut), printable(case.name)
     if case.has_labels:
+        of_rows = (
+            f"those with the values of {test}"
+            if shortcut.at_values
+            else f"those with labels of {test}, in the shares that they have there"
+        )
         return (
             f"{name} alone gives the right {target} in {percent(shortcut.train)} of training rows "
-            f"(those with labels of {test}, in the shares that they have there) and in "
-            f"{percent(shortcut.test)} of {test}, where the commonest label has "
+            f"({of_rows}) and in {percent(shortcut.test)} of {test}, where the commonest label has "
             f"{percent(shortcut.guess)}"
+        )
+    if shortcut.at_values:
+        verb = "differs" if len(names) == 1 else "differ"
+        return (
+            f"{name} alone explains {percent(shortcut.train)} of how {target} {verb} from the mean "
+            f"of training there (in rows with the values of {test}); in {test} {target} {verb} "
+            f"from that mean by {number(shortcut.test)} where it predicts a difference of 1"
         )
     verb = "changes" if len(names) == 1 else "change"
     return (

@@ -307,6 +307,7 @@ def _shortcut(case: Case, shortcut: Shortcut) -> dict[str, Any]:
         "guess": _number(shortcut.guess),
         "misleads": shortcut.misleads,
         "superfluous": shortcut.superfluous,
+        "at_values": shortcut.at_values,
         "examples": [
             {
                 "values": _values(case, shortcut.components, item.values),

@@ -182,7 +182,7 @@ def shortcuts(evidence: Evidence) -> Html:
         lines.append(
             [
                 join(alone(case, candidate), tag("small", shifts) if shifts else None),
-                share(candidate.train),
+                share(candidate.train) + "*" * candidate.at_values,
                 share(candidate.test) if labels else number(candidate.test, 3),
                 *([share(candidate.guess)] if labels else []),
                 what + (", superfluous" if candidate.superfluous else ""),
@@ -200,6 +200,13 @@ def shortcuts(evidence: Evidence) -> Html:
                 if labels
                 else "Each value predicts its mean; training rows are predicted from the others. "
                 "The slope in test is the change of targets where a change by 1 is predicted."
+            )
+            + (
+                " Of some, marked with a star, the training rows are those with the values of the "
+                "test split, as they are"
+                + ("." if labels else ", and differences from the mean of training are compared.")
+                if any(candidate.at_values for candidate in candidates)
+                else ""
             ),
         ),
         table(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import RareGroup, ShiftedValue
@@ -31,7 +31,8 @@ LEAST_EXPECTED = 5.0
 class LabelScores:
     """Rows of training and test, with their labels and weights.
 
-    `q` is the share of each label in test, `prior` the one with which labels are predicted.
+    `q` is the share of each label in test, `prior` the one with which labels are predicted. With
+    `at_values` it is that of training, and accuracy there is that in rows with the values of test.
     """
 
     case: Case
@@ -42,6 +43,7 @@ class LabelScores:
     q: Float[np.ndarray, " k"]
     prior: Float[np.ndarray, " k"]
     per_label: Float[np.ndarray, " k"]
+    at_values: bool
 
     @classmethod
     def of(
@@ -53,10 +55,10 @@ class LabelScores:
         k, weights = len(table.labels), table.weights
         q = np.bincount(table.label[test], weights[test], k)
         per_label = np.bincount(table.label[train], weights[train], k)
-        prior = q if np.count_nonzero(q) > 1 else per_label
-        return cls(
-            case, train, test, table.label, weights, q / q.sum(), prior / prior.sum(), per_label
-        )
+        single = bool(np.count_nonzero(q) < 2)
+        prior = per_label if single else q
+        q, prior = q / q.sum(), prior / prior.sum()
+        return cls(case, train, test, table.label, weights, q, prior, per_label, single)
 
     def _cells(self, subset: tuple[int, ...]) -> _Cells:
         table = self.case.table
@@ -76,6 +78,24 @@ class LabelScores:
         best = self.prior >= self.prior.max() * (1.0 - 1e-12)
         return best / best.sum()
 
+    def scores(self, subset: tuple[int, ...]) -> Iterator[Score]:
+        """Yield the score with labels as in test; then as in training, if test lacks some."""
+        yield self.score(subset)
+        lacking = (self.q == 0.0) & (self.per_label > 0.0)
+        if np.count_nonzero(self.q) < 2 or not lacking.any():
+            return
+        prior = self.per_label / self.per_label.sum()
+        as_in_training = replace(self, prior=prior, at_values=True)
+        cells, weights = as_in_training._cells(subset), self.weights[self.test]
+        predicted = cells.predicted(lacking)
+        # Labels that test lacks are predicted more often than if only their shares had changed.
+        scale = self.q[cells.label] / self.per_label[cells.label]
+        expected = float((scale * cells.weight) @ predicted[cells.value])
+        actual = float(weights @ predicted[cells.at] / weights.sum())
+        error = np.hypot(rate_error(expected, len(self.train)), rate_error(actual, len(self.test)))
+        if actual - expected > ERRORS * error:
+            yield as_in_training.score(subset)
+
     def score(self, subset: tuple[int, ...]) -> Score:
         cells = self._cells(subset)
         right = cells.left_out_credit()
@@ -83,15 +103,16 @@ class LabelScores:
         # In all of training, and in its rows with the values of test, which may be few.
         at_values = float(weights @ cells.accuracy(right) / weights.sum())
         gain = float(max(cells.score @ right, at_values) - self.prior.max())
-        train = float(cells.score @ right) if np.count_nonzero(self.q) > 1 else at_values
+        train = at_values if self.at_values else float(cells.score @ right)
+        n_train = cells.n_at_values() if self.at_values else len(self.train)
         credit = cells.credit(self.label[self.test])
         test = float(weights @ credit / weights.sum())
         guess = float(self.q.max())
-        error = np.hypot(rate_error(train, len(self.train)), rate_error(test, len(self.test)))
+        error = np.hypot(rate_error(train, n_train), rate_error(test, len(self.test)))
         # With a single label in test every guess of it would be right: its share of hits counts.
         lead, left = (train, test) if guess == 1.0 else (train - guess, test - guess)
         misleads = left < KEPT * lead and train - test > ERRORS * error
-        return Score(train, test, guess, gain, bool(misleads))
+        return Score(train, test, guess, gain, bool(misleads), self.at_values)
 
     def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:
         table, rows = self.case.table, self.train
@@ -110,7 +131,7 @@ class LabelScores:
         starts = np.flatnonzero(np.diff(keys // k, prepend=-1))
         return float(np.maximum.reduceat(weight, starts).sum() / weight.sum())
 
-    def examples(self, subset: tuple[int, ...]) -> Iterator[ShiftedValue]:
+    def examples(self, subset: tuple[int, ...], score: Score) -> Iterator[ShiftedValue]:
         """Yield the values whose labels differ most between training and test."""
         table, k = self.case.table, len(self.q)
         rows = np.concatenate([self.train, self.test])
@@ -217,6 +238,16 @@ class _Cells:
         of_value = np.bincount(self.value, self.score * credit, size)
         whole = np.bincount(self.value, self.score, size)
         return np.divide(of_value, whole, out=np.zeros(size), where=whole > 0)[self.at]
+
+    def n_at_values(self) -> int:
+        """Return how many training rows have a value of the test rows."""
+        return int(np.bincount(self.value, self.count, len(self.first))[np.unique(self.at)].sum())
+
+    def predicted(self, labels: Bool[np.ndarray, " k"]) -> Float[np.ndarray, " d"]:
+        """Return how often each value predicts one of these labels: a share if there are ties."""
+        is_first = self.score >= self.first[self.value] * (1.0 - 1e-12)
+        one_of = np.bincount(self.value, is_first & labels[self.label], len(self.first))
+        return one_of / np.maximum(self.ties, 1.0)
 
     def credit(self, label: Int[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
         """Return the credit of test rows with these labels; a tie counts half."""

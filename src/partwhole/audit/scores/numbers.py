@@ -22,6 +22,9 @@ from partwhole.audit.scores.score import (
 )
 from partwhole.features.conjunctions import Dictionary
 
+# Share of the variance of training that predictions must have in test for a slope.
+LEAST_VARIED = 1e-3
+
 
 @dataclass(frozen=True, eq=False)
 class NumberScores:
@@ -56,13 +59,33 @@ class NumberScores:
         means = np.stack(sums, axis=1) / np.maximum(total, 1e-300)[:, None]
         return total, np.where(total[:, None] > 0, means, self.centre)
 
+    def scores(self, subset: tuple[int, ...]) -> Iterator[Score]:
+        """Yield the score by slope; or by means, where test has too few predictions for one."""
+        score = self.score(subset) or self._score_of_means(subset)
+        if score is not None:
+            yield score
+
     def score(self, subset: tuple[int, ...]) -> Score | None:
+        if self.spread == 0.0:
+            return None
+        means, index, left = self._predicted(subset)
+        share = self.weights[self.train] / self.weights[self.train].sum()
+        train = 1.0 - float(share @ left) / self.spread
+        at = index[len(self.train) :]
+        known = np.isin(at, index[: len(self.train)])
+        slope, error = self._slope(means[at][known], self.test[known])
+        if np.isnan(slope):
+            return None
+        return Score(train, slope, 0.0, train, bool(slope + ERRORS * error < KEPT))
+
+    def _predicted(
+        self, subset: tuple[int, ...]
+    ) -> tuple[Float[np.ndarray, "d k"], Int[np.ndarray, " r"], Float[np.ndarray, " t"]]:
+        """Return the mean of each value, the value of each row, and squared errors of training."""
         table, t = self.case.table, len(self.train)
         rows = np.concatenate([self.train, self.test])
         dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
         total, means = self._means(self.train, index[:t], dictionary.size)
-        if self.spread == 0.0:
-            return None
         row_share = self.weights[self.train] / total[index[:t]]
         # Without its own row a mean is farther away; a lone row has only the mean of all.
         left_out = (self.targets[self.train] - means[index[:t]]) / np.maximum(
@@ -70,13 +93,43 @@ class NumberScores:
         )[:, None]
         alone = row_share > 1.0 - 1e-9
         left_out[alone] = self.targets[self.train][alone] - self.centre
-        share = self.weights[self.train] / self.weights[self.train].sum()
-        train = 1.0 - float(share @ (left_out**2).sum(axis=1)) / self.spread
-        known = total[index[t:]] > 0
-        slope, error = self._slope(means[index[t:]][known], self.test[known])
-        if np.isnan(slope):
+        return means, index, (left_out**2).sum(axis=1)
+
+    def _score_of_means(self, subset: tuple[int, ...]) -> Score | None:
+        """Compare the mean of test with that of training rows with its values.
+
+        Both are differences from the mean of all training. Standard errors count combinations:
+        rows of one have the same other parts.
+        """
+        if self.spread == 0.0:
             return None
-        return Score(train, slope, 0.0, train, bool(slope + ERRORS * error < KEPT))
+        means, index, left = self._predicted(subset)
+        at_train, at = index[: len(self.train)], index[len(self.train) :]
+        known = np.isin(at, at_train)
+        if not known.any():
+            return None
+        rows, at = self.test[known], at[known]
+        share = self.weights[rows] / self.weights[rows].sum()
+        gap, actual = share @ means[at] - self.centre, share @ self.targets[rows] - self.centre
+        square = float(gap @ gap)
+        if square <= LEAST_VARIED * self.spread:
+            return None
+        per_value = np.bincount(at_train, self.weights[self.train], len(means))
+        whole = ((self.targets[self.train] - self.centre) ** 2).sum(axis=1)
+        left, whole = (
+            float(share @ (np.bincount(at_train, self.weights[self.train] * e, len(means))
+                           / np.maximum(per_value, 1e-300))[at])
+            for e in (left, whole)
+        )  # fmt: skip
+        train, slope = 1.0 - left / whole, float(actual @ gap) / square
+        varies = float(share @ ((self.targets[rows] - self.centre - actual) ** 2).sum(axis=1))
+        combinations_of = [
+            len(np.unique(self.case.row_combination[part]))
+            for part in (self.train[np.isin(at_train, at)], rows)
+        ]
+        variance = left / combinations_of[0] + max(left, varies) / combinations_of[1]
+        error = float(np.sqrt(variance / square))
+        return Score(train, slope, 0.0, train, bool(slope + ERRORS * error < KEPT), True)
 
     def _slope(
         self, predicted: Float[np.ndarray, "s k"], rows: Int[np.ndarray, " s"]
@@ -88,7 +141,7 @@ class NumberScores:
         x = predicted - share @ predicted
         y = self.targets[rows] - share @ self.targets[rows]
         square = float(share @ (x**2).sum(axis=1))
-        if square <= 1e-3 * self.spread:
+        if square <= LEAST_VARIED * self.spread:
             return float("nan"), float("nan")
         slope = float(share @ (x * y).sum(axis=1)) / square
         left = float(share @ ((y - slope * x) ** 2).sum(axis=1))
@@ -110,7 +163,7 @@ class NumberScores:
         share = self.weights[rows] / self.weights[rows].sum()
         return float(share @ ((self.targets[rows] - means[index]) ** 2).sum(axis=1))
 
-    def examples(self, subset: tuple[int, ...]) -> Iterator[ShiftedValue]:
+    def examples(self, subset: tuple[int, ...], score: Score) -> Iterator[ShiftedValue]:
         """Yield the values whose means differ most, apart from the shift of all."""
         table, t = self.case.table, len(self.train)
         if self.targets.shape[1] > 1:
@@ -121,7 +174,9 @@ class NumberScores:
         total, test = self._means(self.test, index[t:], dictionary.size)
         in_both = (seen > 0) & (total > 0)
         gap = np.where(in_both, test[:, 0] - train[:, 0], 0.0)
-        gap = np.where(in_both, gap - total[in_both] @ gap[in_both] / total[in_both].sum(), 0.0)
+        # With a single prediction in test the shift of all is what is compared.
+        shift = 0.0 if score.at_values else total[in_both] @ gap[in_both] / total[in_both].sum()
+        gap = np.where(in_both, gap - shift, 0.0)
         size = float(np.abs(table.targets).max(initial=0.0)) or 1.0
         for i in ranked(np.abs(gap) * total)[:N_EXAMPLES]:
             if gap[i] == 0.0:

@@ -21,13 +21,17 @@ COMPARED, MATTERS = 0.2, 0.01
 
 @dataclass(frozen=True)
 class Score:
-    """Accuracy (or share explained, and slope) of a set of components alone."""
+    """Accuracy (or share explained, and slope) of a set of components alone.
+
+    With `at_values`, `train` is that of the training rows with the values of test, as they are.
+    """
 
     train: float
     test: float
     guess: float
     gain: float
     misleads: bool
+    at_values: bool = False
 
 
 def rate_error(rate: float, n: int) -> float:
