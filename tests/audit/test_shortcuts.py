@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from partwhole.audit.case import AuditTable
+from partwhole.audit.scores.alike import is_alike
 from partwhole.audit.shortcuts import comparison, shortcuts
 
 
@@ -187,6 +188,7 @@ def test_the_same_correlation_in_test_is_another_rule():
     assert place.components == (1,)
     assert not place.misleads
     assert place.superfluous
+    assert place.spurious
     assert place.test > 0.9
 
 
@@ -342,3 +344,89 @@ def test_single_random_rows_raise_no_alarm():
         y = sum(worth[c][rows[:, c]] for c in range(4)) + rng.normal(size=300)
         alarms += sum(item.misleads for item in shortcuts(table(rows, split, y).case(1, 1)))
     assert alarms <= 3
+
+
+def test_a_correlation_is_spurious_only_where_test_is_alike_to_training():
+    train = {(0, 0): 350, (0, 1): 18, (1, 0): 6, (1, 1): 106}
+    # As strong a correlation, of other birds in other places.
+    test = {(0, 0): 80, (0, 1): 4, (1, 0): 20, (1, 1): 360}
+    (place,) = shortcuts(birds([train, test]).case(1, 1))
+    assert (place.misleads, place.superfluous, place.spurious) == (False, True, False)
+    # It is listed for its rare groups alone.
+    assert place.rare
+    # Without rare groups it is not; nor where a third part is another in test.
+    counts = {(0, 0): 240, (0, 1): 60, (1, 0): 60, (1, 1): 240}
+    given = birds([counts, counts])
+    for season, spurious in ((np.arange(1200) % 2, True), (given.split, False)):
+        rows = np.column_stack([given.components, season])
+        reported = shortcuts(table(rows, given.split, rows[:, 0], given.labels).case(1, 1))
+        assert [item.components for item in reported if item.spurious] == [(1,)] * spurious
+        assert len(reported) == spurious
+
+
+@pytest.mark.parametrize("labels", [None, ("none", "some")])
+def test_the_cause_of_a_count_is_no_spurious_correlation(labels):
+    # A verb, how often, and where to: only jumps count, and of these "jump" alone occurs often.
+    rng = np.random.default_rng(6)
+    others = grid(4, 4, 100)
+    again = others[rng.random(1600) < 0.4]
+    rows = np.vstack([np.tile([0, 0, 0], (1400, 1)), others, again])
+    count = (rows[:, 0] == 0) * ((rows[:, 1] == 0) & (rows[:, 2] == 0))
+    split = np.repeat([False, True, False, True], [1000, 400, 1600, len(again)])
+    case = table(rows, split, count, labels).case(1, 1)
+    assert is_alike(case)
+    # A prediction from where to or how often is as good by rows.
+    scores = [next(iter(comparison(case).scores((c,)))) for c in range(3)]
+    assert all(score.gain > 0.1 for score in scores)
+    assert shortcuts(case) == ()
+
+
+def test_a_strong_predictor_comes_before_a_weak_one_with_a_steeper_slope():
+    rng = np.random.default_rng(7)
+    rows = rng.integers(0, 2, (4000, 2))
+    split = np.arange(4000) >= 2000
+    sign = np.where(split, -1.0, 1.0)
+    y = 2.0 * sign * rows[:, 0] + np.where(split, -12.0, 1.0) * rows[:, 1]
+    # A third part, of no effect, so that pairs are not the whole.
+    given = table(np.column_stack([rows, np.arange(4000) % 2]), split, y)
+    reported = [item for item in shortcuts(given.case(1, 1)) if len(item.components) == 1]
+    assert [item.components for item in reported] == [(0,), (1,)]
+    assert reported[0].train > 3.0 * reported[1].train
+    assert reported[0].test > reported[1].test + 5.0
+
+
+def test_labels_are_ranked_by_the_accuracy_that_is_lost():
+    rng = np.random.default_rng(8)
+    rows = rng.integers(0, 2, (4000, 3))
+    split = np.arange(4000) >= 3000
+    label = rng.integers(0, 2, 4000)
+    for part, share in enumerate((0.7, 0.95)):
+        follows = rng.random(4000) < np.where(split, 0.5, share)
+        rows[:, part] = np.where(follows, label, 1 - label)
+    reported = shortcuts(table(rows, split, label, ("no", "yes")).case(1, 1))
+    assert [item.components for item in reported if item.misleads] == [(1,), (0,)]
+    lost = [item.train - item.test for item in reported]
+    assert lost == sorted(lost, reverse=True)
+
+
+def test_random_rows_are_alike_and_held_out_pairs_are_not():
+    differing = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(0, 2 + seed % 5, (60 + 10 * seed, 4))
+        split = rng.random(len(rows)) < 0.3
+        differing += not is_alike(table(rows, split, rows[:, 0]).case(1, 1))
+        held_out = (rows[:, 0] == 0) & (rows[:, 1] == 0)
+        assert not is_alike(table(rows, held_out, rows[:, 0]).case(1, 1))
+        # The same values, in other pairs.
+        rows = np.tile(grid(2, 2, 2, 2), (10, 1))
+        apart = rows[:, 0] == rows[:, 1]
+        assert not is_alike(table(rows, apart, rows[:, 0]).case(1, 1))
+    assert differing <= 2
+    rows = grid(3, 3, 3)
+    held_out = (rows[:, 0] == 0) & (rows[:, 1] == 0)
+    assert not is_alike(table(rows, held_out, rows[:, 0]).case(1, 1))
+    # Whole combinations, each of several rows, whose values and pairs are as in training.
+    combinations = np.tile(grid(4, 4, 4), (20, 1))
+    chosen = (combinations.sum(axis=1) % 4) == 0
+    assert not is_alike(table(combinations, chosen, combinations[:, 0]).case(1, 1))

@@ -210,7 +210,7 @@ class Shortcut:
         Whether less than half of the advantage over guessing, or of the slope, is left in test.
     superfluous : bool
         Whether the other components predict training as well without it, judged on combinations
-        that differ in it alone.
+        that differ in it alone, by rows and with each combination counted once.
     examples : tuple of ShiftedValue
     rare : tuple of RareGroup
         Of a superfluous component.
@@ -219,6 +219,9 @@ class Shortcut:
         have their shares of training: if the test split has one label, or its values predict labels
         that it lacks. For numbers `test` is then the difference of the test split's mean from
         that of training where a difference of 1 is predicted: if predictions do not vary there.
+    spurious : bool, default False
+        Whether it is superfluous and predicts test too, in a test split that has the values, pairs
+        and combinations of components as training has them.
     """
 
     components: tuple[int, ...]
@@ -230,6 +233,7 @@ class Shortcut:
     examples: tuple[ShiftedValue, ...] = ()
     rare: tuple[RareGroup, ...] = ()
     at_values: bool = False
+    spurious: bool = False
 
 
 @dataclass(frozen=True)

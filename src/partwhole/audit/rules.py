@@ -183,8 +183,10 @@ _TABLE = (
         "warning",
         "A component predicts the targets in training and in test, though the others suffice.",
         "A component alone predicts targets as for a shortcut, and in test too; but the other "
-        "components predict those of training as well without it. So the test cannot show whether "
-        "a learner relies on it.",
+        "components predict those of training as well without it, by rows and with each "
+        "combination counted once. So the test cannot show whether a learner relies on it. "
+        "Reported only where training and test have values, pairs and combinations in the same "
+        "shares.",
         "shortcut_effect",
         "Test on rows in which the component and the target are not correlated.",
     ),

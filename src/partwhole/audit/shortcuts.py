@@ -21,11 +21,10 @@ import numpy as np
 from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import Shortcut
+from partwhole.audit.scores.alike import is_alike
 from partwhole.audit.scores.labels import LabelScores
 from partwhole.audit.scores.numbers import NumberScores
-
-# Components of which pairs are searched too.
-MOST_PAIRED = 20
+from partwhole.audit.scores.score import MOST_PAIRED
 
 
 def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tuple[Shortcut, ...]:
@@ -45,10 +44,11 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
     Returns
     -------
     tuple of Shortcut
-        Those that fail in test, and those that the other components make superfluous; the largest
-        loss first. The rows compared are the held-out ones, or all of the test split if none is
-        held out. A pair is listed if it predicts training better than either of its components
-        by `effect`.
+        Those that fail in test; and those that the other components make superfluous, if training
+        and test are alike in their components or a group is rare. The largest loss comes first:
+        the gain, or share explained, in training times the part of it that is lost in test. The
+        rows compared are the held-out ones, or all of the test split if none is held out. A pair
+        is listed if it predicts training better than either of its components by `effect`.
 
     Examples
     --------
@@ -67,7 +67,8 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
         return ()
     n = case.table.n_components
     listed: dict[tuple[int, ...], float] = {}
-    reported: list[Shortcut] = []
+    reported: list[tuple[float, Shortcut]] = []
+    alike: bool | None = None
     for subset in _sets(n):
         scores = [score for score in compare.scores(subset) if score.gain >= effect]
         if not scores:
@@ -79,25 +80,29 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
         listed[subset] = score.gain
         others = tuple(c for c in range(n) if c not in subset)
         superfluous = len(subset) == 1 and compare.is_superfluous(subset, others)
-        if not (score.misleads or superfluous):
-            continue
+        spurious = superfluous and not score.misleads
+        if spurious:
+            alike = is_alike(case) if alike is None else alike
+            spurious = alike
         rare = tuple(compare.rare(subset, float(group_share))) if superfluous else ()
+        if not (score.misleads or spurious or rare):
+            continue
         examples = tuple(compare.examples(subset, score)) if score.misleads else ()
-        reported.append(
-            Shortcut(
-                subset,
-                score.train,
-                score.test,
-                score.guess,
-                score.misleads,
-                superfluous,
-                examples,
-                rare,
-                score.at_values,
-            )
+        shortcut = Shortcut(
+            subset,
+            score.train,
+            score.test,
+            score.guess,
+            score.misleads,
+            superfluous,
+            examples,
+            rare,
+            score.at_values,
+            spurious,
         )
-    reported.sort(key=lambda item: (not item.misleads, item.test - item.train, item.components))
-    return tuple(reported)
+        reported.append((score.lost, shortcut))
+    reported.sort(key=lambda pair: (not pair[1].misleads, -pair[0], pair[1].components))
+    return tuple(shortcut for _, shortcut in reported)
 
 
 def comparison(case: Case) -> LabelScores | NumberScores | None:

@@ -159,7 +159,7 @@ def correlations(evidence: Evidence) -> Iterator[Finding]:
         if not shortcut.superfluous:
             continue
         name = alone(case, shortcut)
-        if not shortcut.misleads:
+        if shortcut.spurious:
             yield finding_of(
                 "spurious-correlation",
                 case,

@@ -308,6 +308,7 @@ def _shortcut(case: Case, shortcut: Shortcut) -> dict[str, Any]:
         "misleads": shortcut.misleads,
         "superfluous": shortcut.superfluous,
         "at_values": shortcut.at_values,
+        "spurious": shortcut.spurious,
         "examples": [
             {
                 "values": _values(case, shortcut.components, item.values),

@@ -172,12 +172,13 @@ def shortcuts(evidence: Evidence) -> Html:
         return tag(
             "p",
             "None found: no component alone predicts the targets of training and fails in test, "
-            "or predicts them though the others suffice.",
+            "or predicts them though the others suffice, in a test split like training.",
         )
     labels = case.has_labels
     lines = []
     for candidate in candidates[:SHORTCUTS]:
-        what = "misleads" if candidate.misleads else "cannot be told apart in test"
+        what = "cannot be told apart in test" if candidate.spurious else "has rare groups"
+        what = "misleads" if candidate.misleads else what
         shifts = "; ".join(shifted(case, candidate, item) for item in candidate.examples)
         lines.append(
             [

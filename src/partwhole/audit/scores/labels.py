@@ -15,9 +15,11 @@ from partwhole.audit.scores.score import (
     ERRORS,
     KEPT,
     MATTERS,
+    MATTERS_ONCE,
     N_EXAMPLES,
     Score,
     compared_rows,
+    counted_once,
     ranked,
     rate_error,
 )
@@ -112,7 +114,7 @@ class LabelScores:
         # With a single label in test every guess of it would be right: its share of hits counts.
         lead, left = (train, test) if guess == 1.0 else (train - guess, test - guess)
         misleads = left < KEPT * lead and train - test > ERRORS * error
-        return Score(train, test, guess, gain, bool(misleads), self.at_values)
+        return Score(train, test, guess, gain, bool(misleads), train - test, self.at_values)
 
     def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:
         table, rows = self.case.table, self.train
@@ -120,8 +122,16 @@ class LabelScores:
         if self.weights[rows][compared].sum() < COMPARED * self.weights[rows].sum():
             return False
         rows = rows[compared]
-        right = [self._majority(rows, s) for s in (others, tuple(sorted((*subset, *others))))]
-        return right[1] - right[0] <= MATTERS
+        weights = counted_once(self.weights, self.case.row_combination, self.train)
+        once = replace(self, weights=weights)
+        shares = (
+            np.bincount(self.label[self.train], weights[self.train]) / weights[self.train].sum()
+        )
+        for scores, least in ((self, MATTERS), (once, MATTERS_ONCE * (1.0 - shares.max()))):
+            right = [scores._majority(rows, s) for s in (others, tuple(sorted((*subset, *others))))]
+            if right[1] - right[0] > least:
+                return False
+        return True
 
     def _majority(self, rows: Int[np.ndarray, " r"], subset: tuple[int, ...]) -> float:
         table, k = self.case.table, len(self.q)

@@ -15,15 +15,20 @@ from partwhole.audit.scores.score import (
     ERRORS,
     KEPT,
     MATTERS,
+    MATTERS_ONCE,
     N_EXAMPLES,
     Score,
     compared_rows,
+    counted_once,
     ranked,
 )
 from partwhole.features.conjunctions import Dictionary
 
 # Share of the variance of training that predictions must have in test for a slope.
 LEAST_VARIED = 1e-3
+# Slopes below it, reversed as strongly as training has them, count as it: weak predictors have
+# steep ones.
+LEAST_SLOPE = -1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +45,14 @@ class NumberScores:
 
     @classmethod
     def of(
-        cls, case: Case, train: Int[np.ndarray, " t"], test: Int[np.ndarray, " s"]
+        cls,
+        case: Case,
+        train: Int[np.ndarray, " t"],
+        test: Int[np.ndarray, " s"],
+        weights: Float[np.ndarray, " n"] | None = None,
     ) -> NumberScores:
-        targets, weights = case.table.targets, case.table.weights
+        targets = case.table.targets
+        weights = case.table.weights if weights is None else weights
         # In units of the largest, so that squares neither overflow nor vanish.
         size = float(np.abs(targets).max(initial=0.0)) or 1.0
         targets, share = targets / size, weights[train] / weights[train].sum()
@@ -76,7 +86,8 @@ class NumberScores:
         slope, error = self._slope(means[at][known], self.test[known])
         if np.isnan(slope):
             return None
-        return Score(train, slope, 0.0, train, bool(slope + ERRORS * error < KEPT))
+        misleads = bool(slope + ERRORS * error < KEPT)
+        return Score(train, slope, 0.0, train, misleads, _lost(train, slope))
 
     def _predicted(
         self, subset: tuple[int, ...]
@@ -129,7 +140,8 @@ class NumberScores:
         ]
         variance = left / combinations_of[0] + max(left, varies) / combinations_of[1]
         error = float(np.sqrt(variance / square))
-        return Score(train, slope, 0.0, train, bool(slope + ERRORS * error < KEPT), True)
+        misleads = bool(slope + ERRORS * error < KEPT)
+        return Score(train, slope, 0.0, train, misleads, _lost(train, slope), True)
 
     def _slope(
         self, predicted: Float[np.ndarray, "s k"], rows: Int[np.ndarray, " s"]
@@ -153,8 +165,17 @@ class NumberScores:
         if self.weights[rows][compared].sum() < COMPARED * self.weights[rows].sum():
             return False
         rows = rows[compared]
-        left = [self._left(rows, s) for s in (others, tuple(sorted((*subset, *others))))]
-        return left[0] - left[1] <= MATTERS * self.spread
+        once = NumberScores.of(
+            self.case,
+            self.train,
+            self.test,
+            counted_once(self.weights, self.case.row_combination, self.train),
+        )
+        for scores, least in ((self, MATTERS), (once, MATTERS_ONCE)):
+            left = [scores._left(rows, s) for s in (others, tuple(sorted((*subset, *others))))]
+            if left[0] - left[1] > least * scores.spread:
+                return False
+        return True
 
     def _left(self, rows: Int[np.ndarray, " r"], subset: tuple[int, ...]) -> float:
         table = self.case.table
@@ -187,3 +208,7 @@ class NumberScores:
     def rare(self, subset: tuple[int, ...], share: float) -> Iterator[RareGroup]:
         """Yield nothing: groups are those of labels."""
         yield from ()
+
+
+def _lost(train: float, slope: float) -> float:
+    return train * (1.0 - max(slope, LEAST_SLOPE))

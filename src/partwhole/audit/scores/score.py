@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
 from partwhole.features.conjunctions import Dictionary
 
@@ -13,17 +13,24 @@ from partwhole.features.conjunctions import Dictionary
 KEPT = 0.5
 # Standard errors by which a prediction in test must be worse.
 ERRORS = 3.0
+# Components of which pairs are searched too.
+MOST_PAIRED = 20
 N_EXAMPLES = 3
 # Of the training rows, those with combinations that differ in a component alone, for a verdict on
 # whether it matters; and the gain in accuracy, or explained variance, up to which it does not.
 COMPARED, MATTERS = 0.2, 0.01
+# The same with each combination counted once, as a share of errors or variance: a combination that
+# is repeated often says little of the others.
+MATTERS_ONCE = 0.1
 
 
 @dataclass(frozen=True)
 class Score:
     """Accuracy (or share explained, and slope) of a set of components alone.
 
-    With `at_values`, `train` is that of the training rows with the values of test, as they are.
+    `lost` is the gain over guessing, or the share explained, in training times the part of it that
+    is lost in test. With `at_values`, `train` is that of the training rows with the values of test,
+    as they are.
     """
 
     train: float
@@ -31,6 +38,7 @@ class Score:
     guess: float
     gain: float
     misleads: bool
+    lost: float
     at_values: bool = False
 
 
@@ -41,6 +49,17 @@ def rate_error(rate: float, n: int) -> float:
     """
     rate = (rate * n + 2.0) / (n + 4.0)
     return float(np.sqrt(rate * (1.0 - rate) / (n + 4.0)))
+
+
+def counted_once(
+    weights: Float[np.ndarray, " n"],
+    combination: Int[np.ndarray, " n"],
+    rows: Int[np.ndarray, " r"],
+) -> Float[np.ndarray, " n"]:
+    """Return the weights with which each combination of these rows counts once."""
+    once, of_rows = weights.copy(), combination[rows]
+    once[rows] /= np.bincount(of_rows, weights[rows])[of_rows]
+    return once
 
 
 def ranked(weight: np.ndarray) -> np.ndarray:
