@@ -334,6 +334,18 @@ def test_means_are_compared_in_a_test_of_few_rows(n_test):
     assert not score.misleads
 
 
+@pytest.mark.parametrize("pairs", [[(0, 1)], [(0, 1), (1, 0)]])
+def test_differences_are_compared_in_a_test_of_rare_groups(pairs):
+    # In 95 % of training the second part is as the first; in test, of one or two rows, it is not.
+    first = np.repeat([0, 1], 100)
+    rows = np.column_stack([first, first ^ (np.arange(200) % 20 == 0)])
+    rows, split = np.vstack([rows, pairs]), np.repeat([False, True], [200, len(pairs)])
+    given = table(rows, split, 1.5 * rows[:, 0])
+    reported = shortcuts(given.case(1, 1))
+    assert [(item.components, item.misleads) for item in reported] == [((1,), True)]
+    assert reported[0].test == pytest.approx(-1.0 / 0.9)
+
+
 def test_single_random_rows_raise_no_alarm():
     alarms = 0
     for seed in range(80):

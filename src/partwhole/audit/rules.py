@@ -173,8 +173,8 @@ _TABLE = (
         "in training, and in test targets rise by less than half of what it predicts. Training "
         "rows are predicted from the others, and labels weighted to their shares in test. Where "
         "test has a single label, or its values predict labels that it lacks, accuracy in training "
-        "is that of rows with these values; where predictions do not vary in test, its mean is "
-        "compared.",
+        "is that of rows with these values; where predictions do not vary in test, or it has fewer "
+        "than three rows, differences from the mean of training are compared.",
         "shortcut_effect",
         "Show the component's values with other targets in training.",
     ),

@@ -7,8 +7,8 @@ shortcut: with :math:`p(v \mid y)` in training, the accuracy there is
 :math:`\sum_v \max_y q(y)\,p(v \mid y)`. If the test split has a single label, or its values predict
 labels that it lacks more often than such a shift explains, labels have their shares of training,
 and the accuracy is that in rows with the values of test. For numbers the mean may shift: what
-counts is the slope of targets on predictions. If predictions do not vary in test, or it has less
-than three rows, its mean is compared. Derived here.
+counts is the slope of targets on predictions. If predictions do not vary in test, or it has fewer
+than three rows, differences from the mean of training are compared. Derived here.
 """
 
 from __future__ import annotations

@@ -107,10 +107,10 @@ class NumberScores:
         return means, index, (left_out**2).sum(axis=1)
 
     def _score_of_means(self, subset: tuple[int, ...]) -> Score | None:
-        """Compare the mean of test with that of training rows with its values.
+        """Compare differences from the mean of training, of predictions and of targets in test.
 
-        Both are differences from the mean of all training. Standard errors count combinations:
-        rows of one have the same other parts.
+        With a single prediction they are those of means. The standard error counts combinations of
+        test: rows of one have the same other parts.
         """
         if self.spread == 0.0:
             return None
@@ -121,8 +121,8 @@ class NumberScores:
             return None
         rows, at = self.test[known], at[known]
         share = self.weights[rows] / self.weights[rows].sum()
-        gap, actual = share @ means[at] - self.centre, share @ self.targets[rows] - self.centre
-        square = float(gap @ gap)
+        x, y = means[at] - self.centre, self.targets[rows] - self.centre
+        square = float(share @ (x**2).sum(axis=1))
         if square <= LEAST_VARIED * self.spread:
             return None
         per_value = np.bincount(at_train, self.weights[self.train], len(means))
@@ -132,13 +132,10 @@ class NumberScores:
                            / np.maximum(per_value, 1e-300))[at])
             for e in (left, whole)
         )  # fmt: skip
-        train, slope = 1.0 - left / whole, float(actual @ gap) / square
-        varies = float(share @ ((self.targets[rows] - self.centre - actual) ** 2).sum(axis=1))
-        combinations_of = [
-            len(np.unique(self.case.row_combination[part]))
-            for part in (self.train[np.isin(at_train, at)], rows)
-        ]
-        variance = left / combinations_of[0] + max(left, varies) / combinations_of[1]
+        train, slope = 1.0 - left / whole, float(share @ (x * y).sum(axis=1)) / square
+        varies = float(share @ ((y - slope * x) ** 2).sum(axis=1))
+        n_test = len(np.unique(self.case.row_combination[rows]))
+        variance = left / np.isin(at_train, at).sum() + max(left, varies) / n_test
         error = float(np.sqrt(variance / square))
         misleads = bool(slope + ERRORS * error < KEPT)
         return Score(train, slope, 0.0, train, misleads, _lost(train, slope), True)
