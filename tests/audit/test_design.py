@@ -148,7 +148,7 @@ def test_the_command_writes_what_the_audit_reads(tmp_path, monkeypatch, capsys):
         input=text, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0
-    assert done.stdout.startswith("Supported if pairs interact (order 2).\n")
+    assert done.stdout.startswith("Supported if pairs interact (order 2).")
     assert "standard-input.csv: 48 rows; " in done.stdout
     assert "artifactLocation" not in (tmp_path / "a.sarif").read_text()
     assert pd.read_csv(io.StringIO(text)).query("split == 'train'")["terms"].eq(0).all()

@@ -107,9 +107,9 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     errors = errors_of(data)
     others = errors.drop_sel(setting=NEAR)
     largest = others.mean("seed").idxmax("setting").item()
-    # Where most results say that saliences are off on average, they are.
+    # Where most results say that saliences are off on average, or have no interval, they are off.
     bias = data.bias.sel(kind=list(KINDS[:-1])).rename(kind="interval")
-    is_unwarned = data.off.mean("seed") <= 0.5
+    is_unwarned = (data.off + data.warned).mean("seed") <= 0.5
     unwarned = bias.where(is_unwarned)
     # Both noises together.
     covered = data.coverage.where(is_unwarned).mean("noise")
@@ -118,7 +118,9 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     return {
         "bias": farthest(unwarned, 0.0, [*over, "interval"]),
         "off": float(np.nanmax(np.abs(bias.mean("seed")))),
-        "undeclared": farthest(data.bias.sel(kind="undeclared"), 0.0, over),
+        "undeclared": farthest(
+            data.bias.sel(kind="undeclared", repeats=data.repeats > 2), 0.0, over
+        ),
         "noticed": float(data.noticed.mean()),
         "coverage": farthest(covered, 0.95, ["neurons", "repeats", "interval"], (0.0, 1.0)),
         **{f"trials_{m}": float(by_repeats.sel(interval="trials", repeats=m)) for m in (2, 5, 20)},
