@@ -71,7 +71,7 @@ def drawn_calibration(data: xr.Dataset) -> Figure:
                 _draw_kinds(ax, values, (0.0, 1.0))
             ax.set(xlabel="neurons", ylabel="")
             ax.label_outer()
-        upper.set(title=f"{repeats} trials a condition")
+        upper.set_title(f"{repeats} trials a condition", fontsize=8.5)
     axes[0, 0].set(ylabel="bias of the conjunction", ylim=(-0.02, 0.02))
     axes[1, 0].set(ylabel="coverage", ylim=(0.85, 1.01))
     return key(drawn, 2)
