@@ -195,11 +195,19 @@ def test_two_components_have_a_range_of_networks_if_they_are_unlike():
     assert "At S(1; 2)" not in report.to_text()
 
 
-def test_numbers_and_large_tables_have_no_sweep():
+def test_numbers_and_large_tables_have_no_sweep(monkeypatch):
     frame = exchanged()
     frame["y"] = np.arange(96.0)
     numbers = audit_split(frame, COMPONENTS, "y", "split", add=0)
     assert numbers.evidence[0].sweep is None
+    assert "not tried" not in numbers.to_text()
+    assert "not tried" not in numbers.to_html()
+    monkeypatch.setattr("partwhole.audit.prediction.salience_sweep.MOST_COLUMNS", 5)
+    large = audit_split(frame, COMPONENTS, "name", "split", add=0)
+    assert large.evidence[0].sweep is None
+    words = "How salient components may be was not tried: that is for at most 10 components"
+    assert words in " ".join(large.to_text().split())
+    assert words in large.to_html()
     (evidence,) = audit_split(frame, COMPONENTS, "name", "split", add=0).evidence
     assert salience_sweep(evidence.case, deadline=-1.0) is None
 

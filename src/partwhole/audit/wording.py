@@ -23,6 +23,10 @@ OPEN = (
 )
 # Explained share of the variance of similarity below which the overlap describes features poorly.
 LEAST_STRUCTURE = 0.95
+NO_SWEEP = (
+    "How salient components may be was not tried: that is for at most 10 components and 600 seen "
+    "conjunctions, and within the time limit."
+)
 LEFT_OUT = (
     "The predicted error omits what the overlap does not explain: measured errors of readouts "
     "trained on such features were several times larger. The slope and the order of the outputs "

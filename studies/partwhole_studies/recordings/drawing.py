@@ -96,8 +96,8 @@ def _draw_left_out(axes: Any, data: xr.Dataset) -> None:
         ax.axhspan(0.01, LARGEST_ERROR, color=GOAL, zorder=0)
         for i, noise in enumerate(data.noise.values):
             values = data.left_out.sel(trials=trials, noise=noise).mean(["correlated", "seed"])
-            ax.plot(values.neurons, values, **look(i + 4, line=False, markerfacecolor="white"))
-            ax.plot([], [], label=f"noise × {noise:g}", **look(i + 4, line=False))
+            ax.plot(values.neurons, values, **look(i + 7, line=False))
+            ax.plot([], [], label=f"noise × {noise:g}", **look(i + 7, line=False))
         ax.set(yscale="log", ylim=(0.02, 12), xlabel="neurons")
         _over_neurons(ax)
         ax.set_title(f"Each left out, {trials} trials", fontsize=8.5)

@@ -16,6 +16,7 @@ from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import EXAMPLE, Settings
 from partwhole.audit.wording import (
+    NO_SWEEP,
     OPEN,
     conjunction,
     count,
@@ -213,6 +214,8 @@ def _split(evidence: Evidence) -> Iterator[str]:
         yield from _prediction(evidence, evidence.prediction)
     if evidence.sweep is not None:
         yield from _saliences(evidence, evidence.sweep)
+    elif case.has_labels and evidence.prediction is not None:
+        yield from _wrapped(NO_SWEEP)
     # Where all is determined, additions only strengthen what carries over: see the page.
     if evidence.additions is not None and evidence.additions.determined < 1.0:
         yield from _additions(evidence, evidence.additions)

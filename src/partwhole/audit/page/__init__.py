@@ -17,7 +17,7 @@ from partwhole.audit.page.proof import solvable
 from partwhole.audit.page.salience import salience
 from partwhole.audit.page.sections import held_out, remarks, shortcuts
 from partwhole.audit.page.words import share
-from partwhole.audit.wording import count, determined_share, printable, terms
+from partwhole.audit.wording import NO_SWEEP, count, determined_share, printable, terms
 from partwhole.page import Html, join, page, section, table, tag
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _parts(evidence: Evidence) -> list[tuple[str, str]]:
     left = set() if evidence.case.table.has_target else {"solvable", "shortcuts"}
     if evidence.prediction is None:
         left.add("predicted")
-    if evidence.sweep is None:
+    if evidence.sweep is None and (not evidence.case.has_labels or "predicted" in left):
         left.add("salience")
     if evidence.additions is None:
         left.add("add")
@@ -131,7 +131,11 @@ def _split(report: AuditReport, i: int, evidence: Evidence) -> Html:
         "determined": lambda: determined(evidence),
         "shortcuts": lambda: shortcuts(evidence),
         "predicted": lambda: evidence.prediction and predictions(evidence, evidence.prediction),
-        "salience": lambda: evidence.sweep and salience(evidence.case, evidence.sweep),
+        "salience": lambda: (
+            salience(evidence.case, evidence.sweep)
+            if evidence.sweep
+            else tag("p", NO_SWEEP, class_="answer")
+        ),
         "add": lambda: evidence.additions and additions(evidence, evidence.additions),
     }
     of_split = section(
