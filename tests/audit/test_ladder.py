@@ -157,6 +157,16 @@ def test_a_column_that_others_determine_changes_no_verdict(require_order):
                     )  # fmt: skip
 
 
+def test_every_order_says_what_it_cost():
+    report = audit_split(
+        grid_of_three([("p", "x")]), ["shape", "colour", "size"], "y", "split", require_order=2
+    )
+    (item,) = report.evidence
+    rungs = {rung.order: rung.seconds for rung in item.ladder}
+    assert set(rungs) == {1, 2}
+    assert rungs[2] >= item.determination.seconds + item.solvability.seconds > 0.0
+
+
 def test_orders_beyond_the_time_are_not_in_the_ladder(monkeypatch):
     data = grid_of_three([("p", "x")])
     ticks = iter(range(10**9))

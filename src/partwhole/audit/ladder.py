@@ -63,6 +63,10 @@ def ladders(
     """
     n, required = cases[0].task.n_components, cases[0].order
     states = [_State.of(case, d, s) for case, d, s in zip(cases, determined, solved, strict=True)]
+    decided = {
+        case.split: d.seconds + s.seconds
+        for case, d, s in zip(cases, determined, solved, strict=True)
+    }
     fit = cache(lambda k: fit_of_training(replace(cases[0], order=k), deadline).share)
     for order in (required, *(k for k in range(1, n) if k != required)):
         if order != required and (process_time() > deadline or comb(n, order) > MOST_SETS):
@@ -86,8 +90,9 @@ def ladders(
             state.settle(order, lambda case=case, order=order: solve(replace(case, order=order)))
             # Where training determines nothing it does not matter what it is.
             fitted = NAN if not state.masks[order][0].any() else fit(order)
-            # The time of the required order is that of the other sections.
-            seconds = 0.0 if order == required else shared + process_time() - start
+            seconds = shared + process_time() - start
+            if order == required:  # computed before, for the other sections
+                seconds += decided[case.split]
             state.rungs.append(state.rung(order, count, fitted, seconds))
     return [tuple(sorted(state.rungs, key=lambda rung: rung.order)) for state in states]
 

@@ -254,11 +254,10 @@ def _ladder(evidence: Evidence) -> Iterator[str]:
         determined = "not decided" if rung.undecided else percent(rung.share)
         has_fit = evidence.case.table.has_target and not np.isnan(rung.fitted)
         fitted = percent(rung.fitted) if has_fit else "-"
-        seconds = "" if rung.order == evidence.case.order else f"{rung.seconds:.1f}"
         yield (
             f"    {rung.order:>5}  {rung.seen:>11,}  {rung.in_test:>8,}  {rung.unseen:>8,}"
             f"  {determined:>12}  {words[rung.solvable]:>8}"
-            f"  {fitted:>15}  {seconds:>7}"
+            f"  {fitted:>15}  {rung.seconds:>7.1f}"
         )
     yield from _wrapped(LEGEND, "    ")
     if words := further_orders(evidence):

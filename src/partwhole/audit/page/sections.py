@@ -83,7 +83,7 @@ def _ladder(evidence: Evidence) -> Html:
                 determined,
                 words[rung.solvable],
                 share(rung.fitted) if case.table.has_target else "–",
-                "–" if rung.order == case.order else f"{rung.seconds:.1f} s",
+                f"{rung.seconds:.1f} s",
             ]
         )
     lacking = next((rung for rung in evidence.ladder if rung.lacking), None)
