@@ -14,8 +14,9 @@ from partwhole.audit import RULES, Finding, Settings, audit_split
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.judging.rows import MOST_SHORTCUTS, MOST_UNSEEN
 from partwhole.audit.outputs.text import rule_table
+from partwhole.audit.predictions_in_words import representation_name
 from partwhole.audit.settings import EXAMPLE
-from partwhole.audit.wording import one_line, percent, printable, representation_name
+from partwhole.audit.wording import one_line, percent, printable
 
 COLUMNS = ["first", "second"]
 

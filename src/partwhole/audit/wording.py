@@ -9,34 +9,15 @@ import numpy as np
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence, ShiftedValue, Shortcut
-from partwhole.audit.predicted import Point, Prediction, SalienceSweep
+from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
 
 LONGEST = 60
 # A share in percent with more digits than are read.
 LONG_PERCENT = re.compile(r"(?<![\w.,])\d+\.\d{2,}(?= %)")
-# Salience of one hidden ReLU layer on two components.
-ONE_LAYER = 0.425
 OPEN = (
     "Training leaves some of these answers open: these numbers are for least-norm learners; other "
     "learners that fit the training set equally well may answer differently."
-)
-# Explained share of the variance of similarity below which the overlap describes features poorly.
-LEAST_STRUCTURE = 0.95
-NO_SWEEP = (
-    "How salient components may be was not tried: that is for at most 10 components and 600 seen "
-    "conjunctions, and within the time limit."
-)
-LEFT_OUT = (
-    "The predicted error omits what the overlap does not explain: measured errors of readouts "
-    "trained on such features were several times larger. The slope and the order of the outputs "
-    "are more reliable."
-)
-ON_ROWS = "Errors and accuracies are those of answers to single rows, with their noise."
-READOUTS = {"regression": "ridge readout", "margin": "linear support vector machine"}
-AS_RIDGE = (
-    "It counts as a ridge, which holds for far more features than rows; with fewer, trained "
-    "readouts answer less than is predicted."
 )
 
 
@@ -261,29 +242,6 @@ def shifted(case: Case, shortcut: Shortcut, value: ShiftedValue) -> str:
     )
 
 
-def representation_name(point: Point) -> str:
-    """Return the name of a representation of the range.
-
-    Parameters
-    ----------
-    point : Point
-
-    Returns
-    -------
-    str
-        Such as ``one hidden ReLU layer (depth 1)`` or, on the axis of a
-        salience, ``S(1; 2) = 0.425, about one hidden ReLU layer``.
-    """
-    if np.isnan(point.position):
-        return "the measured representation"
-    if point.label.startswith("S = "):
-        about = ", about one hidden ReLU layer" if point.position == ONE_LAYER else ""
-        return f"S(1; 2) = {point.position:g}{about}"
-    if point.position == 1:
-        return "one hidden ReLU layer (depth 1)"
-    return f"{point.position:g} hidden ReLU layers (depth {point.position:g})"
-
-
 def further_orders(evidence: Evidence) -> str:
     """Return what is known of orders that are not in the ladder; empty if all are."""
     left = evidence.case.task.n_components - 1 - len(evidence.ladder)
@@ -292,74 +250,6 @@ def further_orders(evidence: Evidence) -> str:
     if evidence.ladder and not evidence.ladder[-1].possible:
         return "At higher orders training determines nothing either."
     return f"{count(left, 'order')} took more time than was left; raise the time limit."
-
-
-def too_salient(case: Case, sweep: SalienceSweep) -> str:
-    """Return which learners are wrong without a change of saliences, in a sentence; or ""."""
-    wrong = [
-        f"{fit} with the kernel {kernel} ({percent(float(score))} right)"
-        for (fit, kernel), score in zip(sweep.learners, sweep.unchanged, strict=True)
-        if score < sweep.ceiling - 1e-9
-    ]
-    if not wrong:
-        return ""
-    given = "Components of equal salience are" if sweep.are_equal else "The saliences given are"
-    return (
-        f"{given} already too much for {', '.join(wrong)}, where {percent(sweep.ceiling)} of the "
-        f"rows of {printable(case.name)} can be right."
-    )
-
-
-def salience_range(name: str, since: float, until: float) -> str:
-    """Return between which saliences of a component all is right, in words.
-
-    Parameters
-    ----------
-    name : str
-    since, until : float
-        Relative to the other components; 0 and infinite where there is no limit among those tried.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> salience_range("colour", 0.0, 1.56)
-    'until colour counts 1.56 times as much as each other component'
-    >>> salience_range("shape", 0.35, float("inf"))
-    'while shape counts at least 0.35 times as much as each other component'
-    """
-    others = "times as much as each other component"
-    if since == 0.0 and until == float("inf"):
-        return f"at all saliences of {name} that were tried"
-    if since == 0.0:
-        return f"until {name} counts {number(until)} {others}"
-    if until == float("inf"):
-        return f"while {name} counts at least {number(since)} {others}"
-    return f"while {name} counts {number(since)} to {number(until)} {others}"
-
-
-def learners(case: Case, prediction: Prediction) -> str:
-    """Return the name of the learners whose representations the range covers.
-
-    Parameters
-    ----------
-    case : Case
-    prediction : Prediction
-
-    Returns
-    -------
-    str
-        Such as "a random ReLU network that generalises by single parts alone (order 1) and
-        memorizes whatever depends on more".
-    """
-    if prediction.axis.startswith("salience"):
-        return "a kernel with salience S(1; 2)"
-    name = "a random ReLU network"
-    if case.order >= case.task.n_components - 1:
-        return name
-    return f"{name} that generalises by {terms(case.order)} and memorizes whatever depends on more"
 
 
 def terms(order: int) -> str:
@@ -438,6 +328,12 @@ def determined_share(
     return f"{write(share)} to {write(share + undecided / held_out)}"
 
 
+def share_of(determination: Determination, write: Callable[[float], str] = percent) -> str:
+    """Return the share of held-out combinations that is determined, as `determined_share`."""
+    undecided, held_out = int(determination.undecided.sum()), len(determination.determined)
+    return determined_share(determination.share, undecided, held_out, write)
+
+
 def number(value: float) -> str:
     """Return a number to three digits.
 
@@ -482,58 +378,3 @@ def percent_of_three_digits(value: float) -> str:
     ('11.2', '99.98')
     """
     return f"{value:.3g}" if value >= 100.0 or float(f"{value:.3g}") < 100.0 else f"{value:.6g}"
-
-
-def measured(prediction: Prediction) -> str:
-    """Return how well the overlap describes measured features; empty without a measured point.
-
-    Parameters
-    ----------
-    prediction : Prediction
-
-    Returns
-    -------
-    str
-    """
-    if np.isnan(prediction.structure) or not any(
-        np.isnan(point.position) for point in prediction.points
-    ):
-        return ""
-    explained = (
-        f"The overlap explains {percent(prediction.structure)} of the variance of similarity."
-    )
-    learner = READOUTS.get(prediction.fit, prediction.fit)
-    if prediction.readout == "trained":
-        return (
-            f"what a {learner} of the features, trained on the training rows, answers to the "
-            f"held-out rows. {ON_ROWS} {explained}"
-        )
-    if prediction.readout:
-        return (
-            f"what a {learner} of the features answers, with the noise of their rows. The "
-            f"readout that was trained on the training rows {_of_trained(prediction)}answers to "
-            f"held-out combinations differently by {number(prediction.from_readout)} (root mean "
-            f"square). {ON_ROWS} {explained}"
-        )
-    noise = "the noise of single rows is set to 0"
-    if prediction.noise > 0:
-        noise = (
-            f"the noise of single rows is {prediction.noise:.2g} of the similarity gained by "
-            "sharing all components"
-        )
-    line = (
-        f"the overlap explains {percent(prediction.structure)} of the variance of similarity; "
-        f"{noise}."
-    )
-    if prediction.noise > 0 and prediction.fit == "regression":
-        line += f" {AS_RIDGE}"
-    return f"{line} {LEFT_OUT}" if prediction.structure < LEAST_STRUCTURE else line
-
-
-def _of_trained(prediction: Prediction) -> str:
-    """Say how well the readout does that was trained beside a prediction."""
-    if prediction.trained_accuracy == prediction.trained_accuracy:
-        return f"is right in {percent(prediction.trained_accuracy)} of held-out rows, and "
-    if prediction.trained_slope == prediction.trained_slope:
-        return f"has a leak slope of {number(prediction.trained_slope)}, and "
-    return ""

@@ -10,6 +10,12 @@ from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence
 from partwhole.audit.judging.finding import NO_ROWS, finding_of
 from partwhole.audit.predicted import Point, Prediction, SalienceSweep
+from partwhole.audit.predictions_in_words import (
+    learners,
+    representation_name,
+    salience_range,
+    too_salient,
+)
 from partwhole.audit.rules import Finding
 from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (
@@ -17,15 +23,11 @@ from partwhole.audit.wording import (
     conjunction,
     count,
     explained,
-    learners,
     number,
     one_line,
     percent,
     percent_of_three_digits,
     printable,
-    representation_name,
-    salience_range,
-    too_salient,
     tuple_of,
 )
 from partwhole.limits.proofs.determination import Determination

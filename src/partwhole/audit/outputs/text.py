@@ -12,29 +12,30 @@ import numpy as np
 from partwhole.audit.case import AuditTable
 from partwhole.audit.evidence import Additions, Evidence
 from partwhole.audit.predicted import Prediction, SalienceSweep
+from partwhole.audit.predictions_in_words import (
+    NO_SWEEP,
+    learners,
+    measured,
+    representation_name,
+    salience_range,
+    too_salient,
+)
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import EXAMPLE, Settings
 from partwhole.audit.wording import (
-    NO_SWEEP,
     OPEN,
     conjunction,
     count,
-    determined_share,
     explained,
     further_orders,
-    learners,
-    measured,
     number,
     one_line,
     percent,
     printable,
-    representation_name,
-    salience_range,
-    too_salient,
+    share_of,
     tuple_of,
 )
-from partwhole.limits.proofs.determination import Determination
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
@@ -198,7 +199,7 @@ def _split(evidence: Evidence) -> Iterator[str]:
     determination = evidence.determination
     if determination is not None:
         yield from _wrapped(
-            f"Determined: {_share_of(determination)} ({int(determination.determined.sum()):,} "
+            f"Determined: {share_of(determination)} ({int(determination.determined.sum()):,} "
             f"of {len(determination.determined):,}"
             + (
                 f"; {int(determination.undecided.sum()):,} not decided)."
@@ -219,11 +220,6 @@ def _split(evidence: Evidence) -> Iterator[str]:
     # Where all is determined, additions only strengthen what carries over: see the page.
     if evidence.additions is not None and evidence.additions.determined < 1.0:
         yield from _additions(evidence, evidence.additions)
-
-
-def _share_of(determination: Determination) -> str:
-    undecided = int(determination.undecided.sum())
-    return determined_share(determination.share, undecided, len(determination.determined))
 
 
 def _solvable(evidence: Evidence, solvability: Solvability) -> str:

@@ -17,7 +17,8 @@ from partwhole.audit.page.proof import solvable
 from partwhole.audit.page.salience import salience
 from partwhole.audit.page.sections import held_out, remarks, shortcuts
 from partwhole.audit.page.words import share
-from partwhole.audit.wording import NO_SWEEP, count, determined_share, printable, terms
+from partwhole.audit.predictions_in_words import NO_SWEEP
+from partwhole.audit.wording import count, printable, share_of, terms
 from partwhole.page import Html, join, page, section, table, tag
 
 if TYPE_CHECKING:
@@ -162,14 +163,6 @@ def _nothing(evidence: Evidence) -> Html:
     )
 
 
-def _determined_share(evidence: Evidence) -> str:
-    determination = evidence.determination
-    if determination is None:
-        return "–"
-    undecided = int(determination.undecided.sum())
-    return determined_share(determination.share, undecided, len(determination.determined), share)
-
-
 def _further(report: AuditReport) -> Html | None:
     """Return a table of the test splits without a section on the page."""
     further_evidence = report.evidence[FULL:]
@@ -181,7 +174,7 @@ def _further(report: AuditReport) -> Html | None:
             printable(evidence.case.name),
             f"{len(evidence.case.held_out):,}",
             words[evidence.solvability.solvable] if evidence.solvability else "–",
-            _determined_share(evidence),
+            share_of(evidence.determination, share) if evidence.determination else "–",
         ]
         for evidence in further_evidence[:MOST_FURTHER]
     ]

@@ -10,7 +10,8 @@ from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import targets
 from partwhole.audit.page.words import combination, exact, listed, number
 from partwhole.audit.predicted import Point
-from partwhole.audit.wording import printable, representation_name
+from partwhole.audit.predictions_in_words import representation_name
+from partwhole.audit.wording import printable
 from partwhole.page import Html, join, table, tag
 
 MOST, SIGNS, TIE = 200, 30_000, 1e-9

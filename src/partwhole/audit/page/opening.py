@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from partwhole.audit.case import TRAIN, AuditTable
 from partwhole.audit.headline import doubted_at_the_measured, headline
 from partwhole.audit.page.words import listed, number, share
-from partwhole.audit.wording import count, printable, representation_name
+from partwhole.audit.predictions_in_words import representation_name
+from partwhole.audit.wording import count, printable
 from partwhole.page import Html, join, tag
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from partwhole.audit.page.held_out_table import held_out_table, margins
 from partwhole.audit.page.sections import remarks
 from partwhole.audit.page.words import conjunction, number, share
 from partwhole.audit.predicted import Point, Prediction
-from partwhole.audit.wording import OPEN, count, measured, printable, representation_name
+from partwhole.audit.predictions_in_words import measured, representation_name
+from partwhole.audit.wording import OPEN, count, printable
 from partwhole.page import Html, join, table, tag
 
 DOTS, STRIPS = 2000, 10

@@ -8,7 +8,8 @@ from partwhole.audit.case import Case
 from partwhole.audit.page.charts import drawing
 from partwhole.audit.page.words import number, share
 from partwhole.audit.predicted import SalienceSweep
-from partwhole.audit.wording import printable, salience_range, too_salient
+from partwhole.audit.predictions_in_words import salience_range, too_salient
+from partwhole.audit.wording import printable
 from partwhole.page import Html, join, table, tag
 
 WIDTH, LEFT, RIGHT, TOP = 620, 130, 14, 8
