@@ -13,10 +13,11 @@ from split_tables import cross, random_table, rows, shortcut, total
 from partwhole.audit import RULES, Finding, Settings, audit_split
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.judging.rows import MOST_SHORTCUTS, MOST_UNSEEN
-from partwhole.audit.outputs.text import rule_table
+from partwhole.audit.outputs.lines import one_line
+from partwhole.audit.outputs.rule_table import rule_table
 from partwhole.audit.predictions_in_words import representation_name
 from partwhole.audit.settings import EXAMPLE
-from partwhole.audit.wording import one_line, percent, printable
+from partwhole.audit.wording import percent, printable
 
 COLUMNS = ["first", "second"]
 

@@ -101,3 +101,27 @@ def test_the_divisions_tried_are_counted(monkeypatch, n):
         is None
     )
     assert len(calls) == (2 if n == 120 else 800)
+
+
+def test_the_only_rectangle_that_cancels_is_found_behind_many_that_do_not():
+    n = 40
+    components = np.stack(np.unravel_index(np.arange(n * n), (n, n)), axis=1)
+    corners = np.array([38 * n + 7, 38 * n + 21, 39 * n + 7, 39 * n + 21])
+    # A column for every row but these four, so that no other contrast is a proof.
+    phi = sparse.eye_array(n * n, format="csr")
+    kept = np.ones(n * n)
+    kept[corners] = 0.0
+    phi = sparse.csr_array(sparse.diags_array(kept) @ phi)
+    phi.eliminate_zeros()
+    y = np.random.default_rng(0).normal(size=n * n)
+    y[corners] = [9.0, -9.0, -9.0, 9.0]
+    values = (tuple(range(n)),) * 2
+    task = Task(components, y, np.arange(n * n) < 1, ("a", "b"), values)
+    proof = rectangle_search.find_rectangle(task, np.arange(n * n), y, phi, False, Budget(1e12))
+    assert proof is not None
+    np.testing.assert_array_equal(proof.rows, corners)
+    assert proof.total == 36.0
+    phi = sparse.eye_array(n * n, format="csr")
+    assert (
+        rectangle_search.find_rectangle(task, np.arange(n * n), y, phi, False, Budget(1e12)) is None
+    )

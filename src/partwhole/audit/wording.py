@@ -9,6 +9,7 @@ import numpy as np
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence, ShiftedValue, Shortcut
+from partwhole.audit.outputs.lines import one_line
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
 
@@ -45,27 +46,6 @@ def printable(value: Hashable, longest: int = LONGEST) -> str:
         half = (longest - 1) // 2
         text = f"{text[:half]}…{text[-half:]}"
     return text
-
-
-def one_line(text: str) -> str:
-    r"""Return the text with unprintable characters escaped, such as line ends and terminal codes.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> one_line("a\tb")
-    'a\\tb'
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def combination(case: Case, index: int) -> str:

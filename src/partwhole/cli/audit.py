@@ -135,7 +135,7 @@ def audit(
 
     settings = Settings() if config is None else Settings.load(config)
     if rules:
-        from partwhole.audit.outputs.text import rule_table
+        from partwhole.audit.outputs.rule_table import rule_table
 
         print(rule_table(settings), end="")
         return

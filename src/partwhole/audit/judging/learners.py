@@ -9,6 +9,7 @@ import numpy as np
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence
 from partwhole.audit.judging.finding import NO_ROWS, finding_of
+from partwhole.audit.outputs.lines import one_line
 from partwhole.audit.predicted import Point, Prediction, SalienceSweep
 from partwhole.audit.predictions_in_words import (
     learners,
@@ -24,7 +25,6 @@ from partwhole.audit.wording import (
     count,
     explained,
     number,
-    one_line,
     percent,
     percent_of_three_digits,
     printable,

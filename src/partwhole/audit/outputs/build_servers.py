@@ -11,8 +11,9 @@ from urllib.parse import quote_from_bytes
 from xml.etree import ElementTree
 
 from partwhole import __version__
+from partwhole.audit.outputs.lines import one_line
 from partwhole.audit.rules import RULES, Finding
-from partwhole.audit.wording import count, one_line
+from partwhole.audit.wording import count
 from partwhole.page import visible
 
 if TYPE_CHECKING:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from partwhole.audit.case import AuditTable
 from partwhole.audit.evidence import Additions, Evidence
+from partwhole.audit.outputs.lines import one_line
+from partwhole.audit.outputs.lines import wrapped as _wrapped
 from partwhole.audit.predicted import Prediction, SalienceSweep
 from partwhole.audit.predictions_in_words import (
     NO_SWEEP,
@@ -21,8 +22,7 @@ from partwhole.audit.predictions_in_words import (
     too_salient,
 )
 from partwhole.audit.remainder import without_unseen
-from partwhole.audit.rules import RULES, Finding
-from partwhole.audit.settings import EXAMPLE, Settings
+from partwhole.audit.rules import Finding
 from partwhole.audit.wording import (
     OPEN,
     conjunction,
@@ -30,7 +30,6 @@ from partwhole.audit.wording import (
     explained,
     further_orders,
     number,
-    one_line,
     percent,
     printable,
     share_of,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
     from partwhole.limits.proofs.solvability import Solvability
 
-WIDTH = 100
 MOST_OF_A_RULE = 20
 MOST_WORST = 3
 WHO = (
@@ -70,38 +68,6 @@ def to_text(report: AuditReport) -> str:
     str
     """
     return "\n".join(_lines(report)) + "\n"
-
-
-def rule_table(settings: Settings | None = None) -> str:
-    """Return the rules with meaning, trigger, thresholds and remedy, and an example of settings.
-
-    Parameters
-    ----------
-    settings : Settings, optional
-        The thresholds; those of `Settings()` by default.
-
-    Returns
-    -------
-    str
-    """
-    settings = settings or Settings()
-    lines = []
-    for rule in RULES.values():
-        lines += [f"{rule.id}  ({rule.severity})"]
-        lines += _wrapped(rule.meaning, "    ")
-        lines += _wrapped(f"When:  {rule.trigger}", "    ")
-        if rule.threshold:
-            lines += _wrapped(f"Threshold:  {rule.in_force(settings)}", "    ")
-        lines += _wrapped(f"Do:  {rule.remedy}", "    ")
-        if rule.id in settings.silence:
-            lines += _wrapped(f"Silenced:  {one_line(settings.silence[rule.id])}", "    ")
-        lines.append("")
-    lines += [
-        "A configuration file (--config) sets thresholds and silences rules with a reason:",
-        "",
-    ]
-    lines += [f"    {line}" for line in EXAMPLE.splitlines()]
-    return "\n".join(lines) + "\n"
 
 
 def _lines(report: AuditReport) -> Iterator[str]:
@@ -413,12 +379,3 @@ def _remarks(remarks: tuple[str, ...]) -> Iterator[str]:
 
 def _item(text: str) -> list[str]:
     return _wrapped(text, "    ", "  - ")
-
-
-def _wrapped(text: str, indent: str = "", first: str | None = None) -> list[str]:
-    return wrap(
-        one_line(text),
-        WIDTH,
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-    )

@@ -6,12 +6,13 @@ import numpy as np
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence
+from partwhole.audit.outputs.lines import one_line
 from partwhole.audit.page.cells import states
 from partwhole.audit.page.grid import LABELLED, draw
 from partwhole.audit.page.marks import added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
 from partwhole.audit.page.words import combination, conjunction, exact, listed, share
-from partwhole.audit.wording import count, one_line, printable
+from partwhole.audit.wording import count, printable
 from partwhole.limits.proofs.ambiguity import Ambiguity
 from partwhole.limits.proofs.derivation import Derivation
 from partwhole.limits.proofs.determination import Determination

@@ -8,11 +8,12 @@ import numpy as np
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence
+from partwhole.audit.outputs.lines import one_line
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import SHOWN, added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
 from partwhole.audit.page.words import combination, conjunction, exact
-from partwhole.audit.wording import count, explained, one_line, printable
+from partwhole.audit.wording import count, explained, printable
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.certificates import Certificate
 from partwhole.page import Html, join, table, tag

@@ -7,7 +7,7 @@ from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt
 from scipy import sparse
 
 from partwhole.features.conjunctions import Dictionary
@@ -19,8 +19,6 @@ from partwhole.tasks import Task
 RECTANGLE = np.array([1.0, -1.0, -1.0, 1.0])
 DIVISIONS = 400
 PAIRS = 200_000
-# Most candidate rectangles whose sums over seen conjunctions are computed.
-TRIES = 200
 # Work of a division that does not depend on its rows: the function calls.
 OVERHEAD = 100_000
 
@@ -40,11 +38,11 @@ def find_rectangle(
     there are more, up to 632 rows are searched for all of them at once, by pairs of rows; for more
     rows the first 400 are tried, which have the fewest components on one side.
     """
-    components = task.components[rows]
+    components, keys = task.components[rows], _keys(phi)
     n_components, n = task.n_components, len(rows)
     if 1 << (n_components - 1) > DIVISIONS + 1 and n * (n - 1) // 2 <= PAIRS:
         budget.spend(8 * n * n * n_components)
-        crossed = _rectangle_by_pairs(components, y, phi, signs)
+        crossed = _rectangle_by_pairs(components, y, keys, phi, signs)
         if crossed is None:
             return None
         rectangle, sides = crossed
@@ -55,7 +53,7 @@ def find_rectangle(
         budget.spend(OVERHEAD + 8 * n * n_components)
         _, a = Dictionary.of(components, first_side, task.n_values)
         _, b = Dictionary.of(components, second_side, task.n_values)
-        rectangle = _rectangle_in_grid(a, b, y, phi, signs, budget)
+        rectangle = _rectangle_in_grid(a, b, y, keys, phi, signs, budget)
         if rectangle is not None:
             return signed(rows, y, rectangle, RECTANGLE, groups=(first_side, second_side), **facts)
     return None
@@ -72,6 +70,7 @@ def _divisions(n_components: int) -> Iterator[tuple[tuple[int, ...], tuple[int, 
 def _rectangle_by_pairs(
     components: Int[np.ndarray, "n C"],
     y: Float[np.ndarray, " n"],
+    keys: UInt[np.ndarray, " n"],
     phi: sparse.csr_array,
     signs: bool,
 ) -> tuple[Int[np.ndarray, " c"], tuple[tuple[int, ...], tuple[int, ...]]] | None:
@@ -92,18 +91,41 @@ def _rectangle_by_pairs(
     ends = np.append(np.flatnonzero(np.diff(kind[arranged])), len(arranged) - 1)
     low, high = arranged[np.append(0, ends[:-1] + 1)], arranged[ends]
     gap = total[high] - total[low]
-    for place in np.flatnonzero(gap == 4.0 if signs else gap > _least_contrast(y))[:TRIES]:
-        i, j = first_row[high[place]], second_row[high[place]]
-        k, m = first_row[low[place]], second_row[low[place]]
-        corners = np.array([i, k, m, j])
-        weights = np.zeros(len(y))
-        weights[corners] = RECTANGLE
+    promising = gap == 4.0 if signs else gap > _least_contrast(y)
+    high, low = high[promising], low[promising]
+    corners = np.stack([first_row[high], first_row[low], second_row[low], second_row[high]], axis=1)
+    rectangle = _first_that_cancels(corners, keys, phi)
+    if rectangle is None:
+        return None
+    i, k, _, j = rectangle
+    differs = components[i] != components[j]
+    along = differs & (components[i] == components[k])
+    sides = (np.flatnonzero(q).tolist() for q in (along, differs & ~along))
+    first, second = map(tuple, sides)
+    return rectangle, (first, second)
+
+
+def _keys(phi: sparse.csr_array) -> UInt[np.ndarray, " n"]:
+    """Return for each row the sum of random whole numbers of its columns, modulo 2**64.
+
+    Rows whose weighted sum is 0 in every column have keys whose weighted sum is 0. Other rows have
+    such keys with a probability of 2**-64.
+    """
+    _, n_columns = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
+    numbers = np.random.default_rng(0).integers(0, 2**64, n_columns, dtype=np.uint64)
+    return phi.astype(np.uint64) @ numbers
+
+
+def _first_that_cancels(
+    corners: Int[np.ndarray, "m 4"], keys: UInt[np.ndarray, " n"], phi: sparse.csr_array
+) -> Int[np.ndarray, " 4"] | None:
+    """Return the first of these rectangles over which every sum of seen conjunctions cancels."""
+    a, b, c, d = keys[corners].T
+    for rectangle in corners[a + d == b + c]:
+        weights = np.zeros(len(keys))
+        weights[rectangle] = RECTANGLE
         if annihilated(phi, weights):
-            differs = components[i] != components[j]
-            along = differs & (components[i] == components[k])
-            sides = (np.flatnonzero(q).tolist() for q in (along, differs & ~along))
-            first, second = map(tuple, sides)
-            return corners, (first, second)
+            return rectangle
     return None
 
 
@@ -116,6 +138,7 @@ def _rectangle_in_grid(
     a: np.ndarray,
     b: np.ndarray,
     y: np.ndarray,
+    keys: UInt[np.ndarray, " n"],
     phi: sparse.csr_array,
     signs: bool,
     budget: Budget,
@@ -127,9 +150,9 @@ def _rectangle_in_grid(
     place = np.full((n_a, n_b), -1)
     place[a, b] = np.arange(len(y))
     target = np.where(place >= 0, y[place], np.nan)
-    least, tries = _least_contrast(y), TRIES
+    least = _least_contrast(y)
     for i in range(n_a):
-        if budget.over or tries <= 0:
+        if budget.over:
             return None
         budget.spend(6 * (n_a - i) * n_b)
         difference = target[i] - target[i + 1 :]
@@ -139,13 +162,12 @@ def _rectangle_in_grid(
         places = np.arange(len(difference))
         gap = np.where(present.any(axis=1), difference[places, high] - difference[places, low], 0.0)
         promising = gap == 4.0 if signs else gap > least
-        for j in np.flatnonzero(promising):
-            corners = place[[i, i, i + 1 + j, i + 1 + j], [high[j], low[j], high[j], low[j]]]
-            weights = np.zeros(len(y))
-            weights[corners] = RECTANGLE
-            if annihilated(phi, weights):
-                return corners
-            tries -= 1
-            if tries <= 0:
-                break
+        j = np.flatnonzero(promising)
+        high, low = high[j], low[j]
+        corners = np.stack(
+            [place[i, high], place[i, low], place[i + 1 + j, high], place[i + 1 + j, low]], axis=1
+        )
+        rectangle = _first_that_cancels(corners, keys, phi)
+        if rectangle is not None:
+            return rectangle
     return None
