@@ -169,6 +169,23 @@ def test_beyond_the_limits_of_a_prediction_the_readout_is_trained(monkeypatch, l
     assert "Errors and accuracies are those of answers to single rows" in text
 
 
+def test_less_time_is_for_smaller_readouts(monkeypatch):
+    """The cube of combinations, and the other sizes, are in proportion to the seconds."""
+    frame, responses, _ = recording(0, m=4)
+    # 16 combinations, 1 output, and 64 rows of 20 features.
+    for limits, reason in (
+        ({"MOST_COMBINATIONS": 30}, "there are more than 15 combinations"),
+        ({"MOST_SQUARES": 127}, "1 outputs are too many for a prediction"),
+        ({"LARGEST": 8 * 64 * 20**2 - 1}, "64 rows of 20 features are too many for it"),
+    ):
+        with monkeypatch.context() as limited:
+            at_limits(limited, **limits)
+            assert audited(frame, responses, "sum")[1].readout == "predicted"
+            found = audited(frame, responses, "sum", time_limit=1.25)[1]
+            assert found.readout == "trained"
+            assert any(reason in remark for remark in found.remarks)
+
+
 def test_more_features_than_rows_are_trained_the_same(monkeypatch):
     frame, responses, _ = recording(0, neurons=100, m=4)
     at_limits(monkeypatch, MOST_COMBINATIONS=15)

@@ -435,3 +435,19 @@ def test_the_reference_kernel_is_one_hidden_layer():
     grid = [step / 40 for step in range(21)]
     assert min(grid, key=lambda S: abs(S - one_layer)) == prediction.REFERENCE_SALIENCE
     assert OrderKernel.from_salience(prediction.REFERENCE_SALIENCE).memory == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize("fit", ["regression", "margin"])
+def test_when_time_is_over_the_reference_is_left(fit):
+    """However small the table: nothing but the reference is begun after the deadline."""
+    case = labels(2)
+    whole, late = predict(case, fit=fit), predict(case, fit=fit, deadline=0.0)
+    assert [point.position for point in late.points] == [prediction.REFERENCE_SALIENCE]
+    same = whole.points[whole.reference]
+    np.testing.assert_allclose(late.points[0].outputs, same.outputs, rtol=0, atol=1e-9)
+    assert len(late.unsolved) == 20
+    assert late.unsolved[0] == "S = 0"
+    assert any(
+        remark.startswith("S = 0, ") and remark.endswith("within the allowed time and steps")
+        for remark in late.remarks
+    )

@@ -46,8 +46,9 @@ Fit = Literal["regression", "margin"]
 # and for all together.
 SEARCH, SEARCH_OF_ALL = 2.0, 10.0
 LEAST_SALIENCE = 1e-3
-# Shares of the time limit; a step leaves unused time to the next.
-DETERMINED, PREDICTED, SOLVED = 0.4, 0.2, 0.4
+# Shares of the time limit; a step leaves unused time to the next. The search of additions has its
+# share even if no time is left.
+DETERMINED, PREDICTED, SOLVED, ADDED = 0.4, 0.2, 0.4, 0.1
 STEPS = ("coverage", "additions", "shortcuts", "solvable")
 
 
@@ -124,7 +125,8 @@ def audit_split(
         or 20,000 of 850 for a margin. Beyond these, and for margins of several labels, noise is a
         ridge, or the point is left out, and a remark says so. A readout takes up to about 10 s more
         for each test split (15 s for a margin), and 250 MB beside seven times the memory of the
-        features. Where nothing is repeated, predictions are of the kernel of saliences.
+        features; with a time limit below 10 s these sizes are smaller, and it takes less. Where
+        nothing is repeated, predictions are of the kernel of saliences.
     kernel : path, array or OverlapKernel, keyword-only, optional
         In place of features, the learner's kernel: the similarities of all rows of the table, such
         as a network's tangent kernel, of at most 4,000 rows; or an overlap kernel.
@@ -159,11 +161,11 @@ def audit_split(
         Thresholds, and rules silenced with a reason.
     time_limit : float, keyword-only, default 10
         Seconds of processor time for each test split, so that results do not depend on the load of
-        the machine. Predictions, determination and solvability that have not finished when the
-        time is over are left undecided, and a finding reports this; orders of the ladder and
-        saliences for which no time is left are left out. Reading, the search of additions, a
-        single dense factorisation (at most 6,000 conjunctions) and shortcuts take additional time:
-        at most about 10 seconds for a table of 16,000 rows and 1,000 labels.
+        the machine. What has not finished when the time is over is left undecided, and a finding
+        reports this; representations, orders of the ladder and saliences for which no time is left
+        are left out, and named. What has begun may end later: the reference of the predictions, a
+        single dense factorisation (at most 6,000 conjunctions) and the first addition. Reading and
+        shortcuts take additional time, in proportion to rows and labels.
     seed : int, keyword-only, default 0
         Of the random null functions and the samples of candidates.
 
@@ -302,7 +304,7 @@ def _evidence(
     until = begin + (DETERMINED + PREDICTED) * whole
     predicted: list[Prediction | None] = [None] * len(tested)
     if tested and audited.has_target:
-        predicted = _predicted(tested, measured, asked.fit, saliences, until)
+        predicted = _predicted(tested, measured, asked, saliences, until)
     results = iter(zip(predicted, determined, strict=True))
     shared, left = TrainingInverse(), len(tested)
     evidence = []
@@ -342,7 +344,7 @@ def _evidence(
 def _predicted(
     cases: Sequence[Case],
     measured: Representation | None,
-    fit: Fit,
+    asked: _Asked,
     saliences: Sequence[float] | None,
     deadline: float,
 ) -> list[Prediction | None]:
@@ -353,8 +355,8 @@ def _predicted(
             "noise": measured.noise,
             "structure": measured.structure,
         }
-        facts["readouts"] = [measured_readout(case, fit) for case in cases]
-    return predict_splits(cases, fit=fit, deadline=deadline, **facts)
+        facts["readouts"] = [measured_readout(case, asked.fit, asked.time_limit) for case in cases]
+    return predict_splits(cases, fit=asked.fit, deadline=deadline, **facts)
 
 
 @dataclass(frozen=True)
@@ -401,7 +403,9 @@ def _look_at(
             determined,
             add=looks.add,
             seed=looks.seed,
-            time_limit=looks.search,
+            time_limit=min(
+                looks.search, max(ADDED * looks.time_limit, looks.deadline - process_time())
+            ),
             shared=looks.shared,
         )
         if looks.add

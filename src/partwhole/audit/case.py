@@ -86,6 +86,13 @@ class AuditTable:
         """Return the number of values of each component."""
         return tuple(len(values) for values in self.values)
 
+    @cached_property
+    def _answers(self) -> Float[np.ndarray, "n j"] | Int[np.ndarray, "n j"]:
+        """Return numbers that differ where targets do: of labels their index."""
+        if self.labels is None or self.targets.shape[1] != len(self.labels):
+            return self.targets
+        return self.targets.argmax(axis=1)[:, None]
+
     def case(self, split: int, order: int) -> Case:
         """Merge the rows of training and of one test split into combinations.
 
@@ -114,16 +121,18 @@ class AuditTable:
         counted = (np.arange(len(rows)) < len(train)) | ~is_train[combination]
         weights = np.where(counted, self.weights[rows], 0.0)
         total = np.bincount(combination, weights)
-        row_targets = self.targets[rows]
-        first_targets = row_targets[first]
+        targets = self.targets[rows[first]]
+        row_answers = self._answers[rows]
+        differs = counted & np.any(row_answers != row_answers[first[combination]], axis=1)
         conflict = np.zeros(len(first), dtype=bool)
-        conflict[
-            combination[counted & np.any(row_targets != first_targets[combination], axis=1)]
-        ] = True
-        means = np.stack(
-            [np.bincount(combination, weights * y) / total for y in row_targets.T], axis=1
+        conflict[combination[differs]] = True
+        # Means of equal numbers could differ from them by rounding, and take time.
+        repeated = np.flatnonzero(conflict[combination])
+        sums = np.zeros_like(targets)
+        np.add.at(
+            sums, combination[repeated], weights[repeated, None] * self.targets[rows[repeated]]
         )
-        targets = np.where(conflict[:, None], means, first_targets)
+        targets[conflict] = sums[conflict] / total[conflict, None]
         task = Task(
             self.components[rows[first]],
             targets[:, 0] if targets.shape[1] == 1 else targets,

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole._checks import InputError
+from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
 
 if TYPE_CHECKING:
@@ -26,8 +27,37 @@ if TYPE_CHECKING:
 MOST_COMBINATIONS, MOST_OF_MARGIN, MOST_SQUARES, LARGEST = 1200, 650, 5e6, 1.5e10
 # The last of these for training a ridge readout by its normal equations (60,000 by 1,000: 3 s).
 LARGEST_TRAINED = 1e11
+# Seconds for which these are; with fewer they are smaller, with more they are not larger.
+SECONDS = 10.0
 # Share of the features' variance below which noise is rounding.
 ROUNDING = 1e-24
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Largest sizes of a readout that takes so many seconds."""
+
+    seconds: float
+
+    @property
+    def _share(self) -> float:
+        return min(1.0, self.seconds / SECONDS)
+
+    @property
+    def squares(self) -> float:
+        return MOST_SQUARES * self._share
+
+    @property
+    def predicted(self) -> float:
+        return LARGEST * self._share
+
+    @property
+    def trained(self) -> float:
+        return LARGEST_TRAINED * self._share
+
+    def combinations(self, most: int) -> int:
+        """Return how many combinations there may be, which take time as their cube."""
+        return int(most * self._share ** (1.0 / 3.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +108,9 @@ class NoReadout:
 
 
 def measured_readout(
-    case: Case, fit: Literal["regression", "margin"] = "regression"
+    case: Case,
+    fit: Literal["regression", "margin"] = "regression",
+    time_limit: Real = SECONDS,
 ) -> MeasuredReadout | NoReadout | None:
     """Return what a readout of the features of a case's rows answers to held-out rows.
 
@@ -92,6 +124,8 @@ def measured_readout(
     case : Case
         With held-out combinations.
     fit : {"regression", "margin"}, default "regression"
+    time_limit : float, default 10
+        Seconds of processor time; below 10 the sizes named here are smaller.
 
     Returns
     -------
@@ -111,8 +145,8 @@ def measured_readout(
     if len(np.unique(index)) == len(rows) or not _has_noise(table.features[rows], index):
         return None
     if fit == "margin":
-        return _margin(case, rows)
-    return _ridge(case, rows)
+        return _margin(case, rows, _Sizes(float(time_limit)))
+    return _ridge(case, rows, _Sizes(float(time_limit)))
 
 
 def _has_noise(features: Float[np.ndarray, "n p"], index: Int[np.ndarray, " n"]) -> bool:
@@ -130,7 +164,7 @@ def _size(features: Float[np.ndarray, "N p"], n_rows: int) -> float:
     return float(n_rows) * p * min(n_rows, p)
 
 
-def _ridge(case: Case, rows: Int[np.ndarray, " n"]) -> MeasuredReadout | NoReadout:
+def _ridge(case: Case, rows: Int[np.ndarray, " n"], most: _Sizes) -> MeasuredReadout | NoReadout:
     table = case.table
     features, weights = table.features, table.weights
     assert features is not None
@@ -141,11 +175,11 @@ def _ridge(case: Case, rows: Int[np.ndarray, " n"]) -> MeasuredReadout | NoReado
         reason = "rows of a combination differ in their targets"
     elif np.ptp(weights[rows[is_train]]) > 0:
         reason = "training rows have unequal weights"
-    elif len(targets) > MOST_COMBINATIONS:
-        reason = f"there are more than {MOST_COMBINATIONS:,} combinations"
-    elif len(targets) * targets.shape[1] ** 2 > MOST_SQUARES:
+    elif len(targets) > (n := most.combinations(MOST_COMBINATIONS)):
+        reason = f"there are more than {n:,} combinations"
+    elif len(targets) * targets.shape[1] ** 2 > most.squares:
         reason = f"{targets.shape[1]:,} outputs are too many for a prediction"
-    elif size > LARGEST:
+    elif size > most.predicted:
         reason = f"{len(rows):,} rows of {features.shape[1]:,} features are too many for it"
     else:
         from partwhole.measures.readouts import predict_readout  # see `representation`
@@ -159,7 +193,7 @@ def _ridge(case: Case, rows: Int[np.ndarray, " n"]) -> MeasuredReadout | NoReado
             reason = "its equations were not solved for these rows"
         else:
             return _of_prediction(case, readout)
-    if size > LARGEST_TRAINED:
+    if size > most.trained:
         return NoReadout(
             f"the measured point takes the noise of single rows as a ridge, since {len(rows):,} "
             f"rows of {features.shape[1]:,} features are too many to predict or train a readout "
@@ -182,7 +216,7 @@ def _why_trained(learner: str, reason: str) -> str:
     )
 
 
-def _margin(case: Case, rows: Int[np.ndarray, " n"]) -> MeasuredReadout | NoReadout:
+def _margin(case: Case, rows: Int[np.ndarray, " n"], most: _Sizes) -> MeasuredReadout | NoReadout:
     table, label = case.table, case.label
     features = table.features
     assert features is not None
@@ -199,7 +233,7 @@ def _margin(case: Case, rows: Int[np.ndarray, " n"]) -> MeasuredReadout | NoRead
 
     is_train, index = table.split[rows] == TRAIN, case.row_combination[rows]
     learner = "linear support vector machine"
-    if _size(features, len(rows)) > LARGEST:
+    if _size(features, len(rows)) > most.predicted:
         return NoReadout(
             f"the measured point is left out: {len(rows):,} rows of {features.shape[1]:,} features "
             f"are too many to predict or train a {learner} here, and a margin ignores the noise of "
@@ -217,8 +251,8 @@ def _margin(case: Case, rows: Int[np.ndarray, " n"]) -> MeasuredReadout | NoRead
     note = "a support vector machine gives all training rows the same weight" if is_weighted else ""
     if np.any(case.conflict & case.task.is_train):
         reason = "training rows of a combination differ in their labels"
-    elif len(label) > MOST_OF_MARGIN:
-        reason = f"there are more than {MOST_OF_MARGIN:,} combinations"
+    elif len(label) > (n := most.combinations(MOST_OF_MARGIN)):
+        reason = f"there are more than {n:,} combinations"
     else:
         signs = np.where(label == 0, -1.0, 1.0)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from time import process_time
 from typing import Literal
 
 import numpy as np
@@ -79,9 +80,8 @@ def predict(
     structure : float, keyword-only, default NaN
         Share of the variance of the features' similarity that overlap explains; passed on.
     deadline : float, keyword-only, default infinity
-        In seconds of `time.process_time`; limits the computation if training has more than 1,500
-        conjunctions or the number of outputs reduces the steps. The reference point is computed
-        first.
+        In seconds of `time.process_time`. The reference point is computed in any case; others are,
+        while there is time.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def predict_splits(
     require(noise >= 0, "noise is a penalty of at least 0", noise, "use 0 to interpolate")
     order = min(case.order, task.n_components - 1)
     problem = OrderProblem.of(task, order)
-    axis, places, remarks, is_bounded = _range(problem, fit, saliences)
+    axis, places, remarks = _range(problem, fit, saliences)
     direct = readouts or [None] * len(cases)
     placed = None if measured is None else _Place("measured", float("nan"), measured)
     needs_kernel = any(
@@ -190,13 +190,11 @@ def predict_splits(
         places.append(placed)
     ridge = _ridge(case, measured, noise) if fit == "regression" else 0.0
     if fit == "margin":
-        outputs, unsolved = _margins(case, places, remarks), ()
+        outputs, unsolved = _margins(case, places, float(deadline), remarks)
         if measured is not None and noise > 0 and needs_kernel:
             remarks.append("a margin has no ridge, so the noise in the features is ignored")
     else:
-        outputs, unsolved = _interpolants(
-            problem, places, ridge, float(deadline) if is_bounded else float("inf"), remarks
-        )
+        outputs, unsolved = _interpolants(problem, places, ridge, float(deadline), remarks)
     unknown = measured is None
     predictions: list[Prediction | None] = []
     for split, rows, readout in zip(cases, among, direct, strict=True):
@@ -323,8 +321,8 @@ def _range(
     problem: OrderProblem,
     fit: Literal["regression", "margin"],
     saliences: Sequence[Real] | None,
-) -> tuple[str, list[_Place], list[str], bool]:
-    """Return axis, representations, remarks on omissions, and whether a deadline applies."""
+) -> tuple[str, list[_Place], list[str]]:
+    """Return axis, representations, and remarks on omissions."""
     task, remarks = problem.task, []
     is_large = problem.n_columns > COARSE_COLUMNS
     reason = f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,})"
@@ -349,7 +347,7 @@ def _range(
             )
         if len(saliences) < len(SALIENCES):
             remarks.append(f"{reason}, so only S = {_listed(saliences)} were computed")
-        return "salience S(1; 2)", places, remarks, is_large or fewest
+        return "salience S(1; 2)", places, remarks
     depths = FEWEST_DEPTHS if fewest else FEWER_DEPTHS if fewer else DEPTHS
     if depths is not DEPTHS:
         remarks.append(f"{reason}, so only depths {_listed(depths)} were computed")
@@ -360,7 +358,7 @@ def _range(
         else:
             kernel = network_kernel(saliences, problem.order, depth)
         places.append(_Place(f"depth {depth}", float(depth), kernel))
-    return "hidden layers of a random ReLU network", places, remarks, is_large or fewest
+    return "hidden layers of a random ReLU network", places, remarks
 
 
 def _listed(numbers: tuple[Real, ...]) -> str:
@@ -392,8 +390,7 @@ def _interpolants(
 
     The measured place has the ridge. The reference point comes first, before time can run out.
     """
-    first = max(range(len(places)), key=lambda i: _preference(places[i].position))
-    arranged = [first, *(i for i in range(len(places)) if i != first)]
+    arranged = _by_preference(places)
     ridges = np.array(
         [isinstance(ridge, np.ndarray) and np.isnan(places[i].position) for i in arranged]
     )
@@ -405,22 +402,34 @@ def _interpolants(
         )
         for i, predicted, converged in zip(group, sweep.outputs, sweep.converged, strict=True):
             outputs[i] = predicted if converged else None
-    unsolved = tuple(place.label for place, out in zip(places, outputs, strict=True) if out is None)
+    unsolved = [place.label for place, out in zip(places, outputs, strict=True) if out is None]
+    return outputs, _left_out(unsolved, remarks)
+
+
+def _by_preference(places: Sequence[_Place]) -> list[int]:
+    """Return the places' indices, the reference first, before time can run out."""
+    first = max(range(len(places)), key=lambda i: _preference(places[i].position))
+    return [first, *(i for i in range(len(places)) if i != first)]
+
+
+def _left_out(unsolved: Sequence[str], remarks: list[str]) -> tuple[str, ...]:
+    """Return the places for which there was no time, after a remark that names them."""
     if unsolved:
         remarks.append(
             f"{_joined(unsolved)} {'is' if len(unsolved) == 1 else 'are'} left out: the "
             "computation did not finish within the allowed time and steps"
         )
-    return outputs, unsolved
+    return tuple(unsolved)
 
 
 def _margins(
-    case: Case, places: list[_Place], remarks: list[str]
-) -> list[Float[np.ndarray, "h *k"] | None]:
-    """Return each place's largest-margin outputs; None if training is not separable.
+    case: Case, places: list[_Place], deadline: float, remarks: list[str]
+) -> tuple[list[Float[np.ndarray, "h *k"] | None], tuple[str, ...]]:
+    """Return each place's largest-margin outputs, None if training is not separable there.
 
-    Outputs of more than two labels are in the unit of the targets -1 and +1, in which the right
-    label leads by at least 2.
+    Also the names of places that were not begun: after the reference another one is, only if there
+    is time for the slowest so far. Outputs of more than two labels are in the unit of the targets
+    -1 and +1, in which the right label leads by at least 2.
     """
     task, label = case.task, case.label
     labels = case.table.labels
@@ -459,17 +468,24 @@ def _margins(
         is_train=task.is_train[is_decided],
     )
     problem = OrderProblem.of(decided, case.order)
-    outputs: list[np.ndarray | None] = []
-    for place in places:
+    outputs: list[np.ndarray | None] = [None] * len(places)
+    unsolved, unsure, longest = [], {}, 0.0
+    for i in _by_preference(places):
+        place, start = places[i], process_time()
+        if longest and start + longest > deadline:
+            unsolved.append(place.label)
+            continue
         limit, margins = problem.margin(place.kernel)
+        longest = max(longest, process_time() - start)
         separated = limit.outcome is not Outcome.INFEASIBLE
         if not separated:
-            remarks.append(
+            unsure[i] = (
                 f"{place.label} is left out: without memory it cannot separate the training set"
             )
         elif limit.outcome is not Outcome.SOLVED:
-            remarks.append(f"the margin at {place.label}: {limit.outcome.value}")
+            unsure[i] = f"the margin at {place.label}: {limit.outcome.value}"
         if n_others > 1:
             margins = 2.0 * margins + (1.0 - n_others) / (1.0 + n_others)
-        outputs.append(margins if separated else None)
-    return outputs
+        outputs[i] = margins if separated else None
+    remarks += [unsure[i] for i in sorted(unsure)]
+    return outputs, _left_out(unsolved, remarks)
