@@ -4,7 +4,9 @@ Tables are random, 80 % of the combinations in training, and written as CSV befo
 starts. Every command runs in a fresh process with its page, so that start-up, reading and writing
 count. The named baseline, run beside the largest table of labels, is what one would do without an
 audit: read the table, encode conjunctions with scikit-learn's OneHotEncoder, fit one sparse
-Ridge, and score the test rows.
+Ridge, and score the test rows. Of a table of your own, with columns target and split:
+
+    python benchmarks/bench_audit.py TABLE ORDER COMPONENT COMPONENT ...
 """
 
 from __future__ import annotations
@@ -44,12 +46,11 @@ def write(folder: Path, rows: int, components: int, values: int, kind: str) -> P
     return path
 
 
-def audit(path: Path, components: int) -> tuple[float, float]:
+def audit(path: Path, parts: list[str], order: int = 1) -> tuple[float, float]:
     """Run the command; return its seconds and its peak memory in GiB."""
-    command = [Path(sys.executable).with_name("partwhole"), "audit", path, "--components"]
-    command += [f"part{c}" for c in range(components)]
-    command += ["--target", "target", "--split", "split", "--html", path.with_suffix(".html")]
-    return timed(command)
+    command = [Path(sys.executable).with_name("partwhole"), "audit", path, "--components", *parts]
+    command += ["--target", "target", "--split", "split", "--require-order", order]
+    return timed([*command, "--html", Path(tempfile.gettempdir(), "audit.html")])
 
 
 def timed(command: list) -> tuple[float, float]:
@@ -65,31 +66,59 @@ def timed(command: list) -> tuple[float, float]:
     return seconds, usage.ru_maxrss / unit
 
 
-def baseline(path: Path) -> None:
-    """Fit one ridge on one-hot conjunctions with scikit-learn, and print its accuracy."""
+def baseline(path: Path, order: int, parts: list[str]) -> None:
+    """Fit one ridge on one-hot conjunctions with scikit-learn; print its seconds and accuracy."""
+    from functools import reduce
     from itertools import combinations
 
     import pandas as pd
     from sklearn.linear_model import Ridge
-    from sklearn.preprocessing import OneHotEncoder
+    from sklearn.preprocessing import OneHotEncoder, label_binarize
 
     frame = pd.read_csv(path)
-    parts = [name for name in frame if name.startswith("part")]
-    columns = {name: frame[name].astype(str) for name in parts}
-    columns |= {f"{a}&{b}": columns[a] + "&" + columns[b] for a, b in combinations(parts, 2)}
+    names = {name: frame[name].astype(str) for name in parts}
+    columns = {
+        "&".join(chosen): reduce(lambda a, b: a + "&" + b, [names[part] for part in chosen])
+        for k in range(1, order + 1)
+        for chosen in combinations(parts, k)
+    }
     wide = pd.DataFrame(columns)
     train = (frame["split"] == "train").to_numpy()
     encoder = OneHotEncoder(handle_unknown="ignore").fit(wide[train])
-    y = np.where(frame["target"] == "yes", 1.0, -1.0)
-    model = Ridge(alpha=1.0).fit(encoder.transform(wide[train]), y[train])
-    right = np.sign(model.predict(encoder.transform(wide[~train]))) == y[~train]
-    print(f"{right.mean():.3f}")
+    x, y = encoder.transform(wide), frame["target"].to_numpy()
+    if not pd.api.types.is_numeric_dtype(frame["target"]):
+        y = label_binarize(y, classes=np.unique(y)).astype(float)
+    start = time.perf_counter()
+    model = Ridge(alpha=1.0).fit(x[train], y[train])
+    print(f"{time.perf_counter() - start:.3f}")
+    error = np.mean((model.predict(x[~train]) - y[~train]) ** 2)
+    print(f"squared error {error:.3g}", file=sys.stderr)
+
+
+def compare(path: Path, order: int, parts: list[str]) -> tuple[float, float]:
+    """Return the median seconds of audits and of whole ridge fits; print both and their ratios."""
+    audits = [audit(path, parts, order) for _ in range(REPEATS)]
+    command = [sys.executable, __file__, "ridge", path, order, *parts]
+    fits = [timed(command)[0] for _ in range(REPEATS)]
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=True
+    )
+    whole, plain, fit = median(s for s, _ in audits), median(fits), float(done.stdout)
+    print(
+        f"{path.name}, order {order}: the whole audit takes {whole:.2f} s, one ridge with "
+        f"scikit-learn {plain:.2f} s ({fit:.2f} s of it the fit): ratio {whole / plain:.2f} "
+        f"(to the fit alone {whole / fit:.1f})"
+    )
+    return whole, plain
 
 
 def main() -> None:
     """Print a line for each size, the growth, and the ratio to the baseline."""
+    if sys.argv[1:2] == ["ridge"]:
+        baseline(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
+        return
     if len(sys.argv) > 1:
-        baseline(Path(sys.argv[1]))
+        compare(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -99,31 +128,28 @@ def main() -> None:
             ("5 components of 10 values, labels", 100_000, 5, 10, "labels", 15.0),
             ("3 components of 200 values, numbers", 1_000_000, 3, 200, "numbers", 30.0),
         ]
-        found = {}
         for title, rows, components, values, kind, goal in cases:
             path = write(folder, rows, components, values, kind)
-            runs = [audit(path, components) for _ in range(REPEATS)]
-            found[title] = median(seconds for seconds, _ in runs)
+            runs = [audit(path, parts_of(components)) for _ in range(REPEATS)]
             peak = max(memory for _, memory in runs)
             print(
-                f"{title}, {rows:,} rows: {found[title]:.2f} s (median of {REPEATS}; goal "
-                f"{goal:g} s), peak {peak:.2f} GiB"
+                f"{title}, {rows:,} rows: {median(s for s, _ in runs):.2f} s (median of {REPEATS}; "
+                f"goal {goal:g} s), peak {peak:.2f} GiB"
             )
         sizes, seconds = [], []
         for rows in GROWTH:
             path = write(folder, rows, 3, 200, "numbers")
             sizes.append(rows)
-            seconds.append(median(audit(path, 3)[0] for _ in range(REPEATS)))
+            seconds.append(median(audit(path, parts_of(3))[0] for _ in range(REPEATS)))
             print(f"3 components of 200 values, {rows:,} rows: {seconds[-1]:.2f} s")
         power = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
         print(f"time grows as rows to the power {power:.2f}")
-        title = "5 components of 10 values, labels"
-        path = write(folder, 100_000, 5, 10, "labels")
-        plain = median(timed([sys.executable, __file__, path])[0] for _ in range(REPEATS))
-        ratio = found[title] / plain
-        print(
-            f"one ridge with scikit-learn: {plain:.2f} s; the whole audit takes {ratio:.2f} of it"
-        )
+        compare(write(folder, 100_000, 5, 10, "labels"), 2, parts_of(5))
+
+
+def parts_of(components: int) -> list[str]:
+    """Return the names of so many components."""
+    return [f"part{c}" for c in range(components)]
 
 
 if __name__ == "__main__":
