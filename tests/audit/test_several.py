@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,8 @@ from audit_tables import read_table
 from partwhole._checks import InputError
 from partwhole.audit import audit_split
 from partwhole.audit.headline import headline
+from partwhole.audit.reading.table import read_tables
+from partwhole.limits.proofs.determination import determination
 
 RNG = np.random.default_rng(0)
 ATTRIBUTES = ("red", "wet", "old")
@@ -125,6 +128,74 @@ def test_shared_values_are_determined_as_ranks_of_indicators_of_counts_say(seed)
     for row, status in answers.items():
         same = np.linalg.matrix_rank(np.vstack([train, one_hot[row]])) == rank
         assert (status in ("seen", "determined")) == same
+
+
+def rank(rows):
+    """Rank of whole numbers by elimination in fractions."""
+    rows = [[Fraction(int(x)) for x in row] for row in rows]
+    found = 0
+    for column in range(len(rows[0])):
+        pivot = next((i for i in range(found, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[found], rows[pivot] = rows[pivot], rows[found]
+        for i in range(found + 1, len(rows)):
+            factor = rows[i][column] / rows[found][column]
+            rows[i] = [x - factor * y for x, y in zip(rows[i], rows[found], strict=True)]
+        found += 1
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_of_shared_embeddings_are_determined_as_exact_ranks_of_counts_say(seed):
+    rng = np.random.default_rng(seed)
+    n_columns = 2 + seed % 2
+    columns = ["p", "q", "r"][:n_columns]
+    # In every third table v occurs only beside u, so that one of the two is left out.
+    words = rng.choice(list("abcde"), (24, n_columns))
+    if seed % 3 == 0:
+        words[:4, :2], words[4, :2] = ["u", "v"], ["u", "u"]
+    frame = pd.DataFrame(words, columns=columns)
+    frame["place"] = rng.choice(["in", "on"], 24)
+    frame["y"] = rng.normal(size=24)
+    frame["split"] = np.where((np.arange(24) < 5) | (rng.random(24) < 0.4), "train", "test")
+    (table,) = read_tables(frame, [*columns, "place"], "y", "split", tied=[columns])
+    case = table.case(1, 1)
+    counts = np.array([[list(row).count(v) for v in "abcdeuv"] for row in frame[columns].values])
+    place = (frame["place"] == "in").to_numpy()[:, None]
+    terms = np.hstack([np.ones((24, 1), dtype=int), counts, place])
+    train = terms[(frame["split"] == "train").to_numpy()]
+    held_out = [np.flatnonzero(case.row_combination == c)[0] for c in case.held_out]
+    expected = [rank([*train, terms[row]]) == rank(train) for row in held_out]
+    assert case.determined_by_counts.tolist() == expected
+    # What is determined with a value for every count is so where twice is two times once.
+    assert case.determined_by_counts[determination(case.task, max_order=1).determined].all()
+
+
+def test_twice_is_two_times_once_for_learners_that_add_up_embeddings():
+    worth = dict(zip(VERBS, [1.0, 3.0, 10.0, 30.0], strict=True))
+    rows = [(a, b, worth[a] + worth[b]) for a, b in product(VERBS, VERBS)]
+    frame = pd.DataFrame(rows, columns=["first", "second", "y"])
+    frame["split"] = np.where(frame["first"] == frame["second"], "test", "train")
+    report = audit_split(frame, ["first", "second"], "y", "split", tied=[["first", "second"]])
+    messages = {finding.rule: finding.message for finding in report.errors}
+    assert (report.verdict, len(report.errors)) == ("unsupported", 2)
+    assert messages["unseen-value"] == (
+        "2 x jump, 2 x look, 2 x run, 2 x walk: these occur in 4 held-out combinations of test (4 "
+        "rows) but in no training row, so training cannot show what a value contributes that "
+        "stands in several of the columns. Add such rows to training, or remove them from test. If "
+        "your learner adds up one embedding for each value, twice is two times once: training then "
+        "determines 4 of these combinations. The finding does not apply to it; silence the rule "
+        "with that reason."
+    )
+    assert messages["not-determined"].endswith(
+        "If your learner adds up one embedding for each value, so that twice is two times once, "
+        "training determines 4 of these 4 as well."
+    )
+    # Two pairs of values that never meet leave each value open: walk + run is known, not walk.
+    apart = frame[frame["first"].isin(["walk", "run"]) == frame["second"].isin(["walk", "run"])]
+    report = audit_split(apart, ["first", "second"], "y", "split", tied=[["first", "second"]])
+    assert not any("embedding" in finding.message for finding in report.errors)
 
 
 REFUSED = {

@@ -150,6 +150,9 @@ def audit_split(
     tied : sequence of sequences of column names, keyword-only, default ()
         Groups of components with a shared vocabulary, as of a learner with one embedding for each
         value. Each of at most 100 values becomes a component: in how many of the columns it occurs.
+        Each number of columns counts as a value of its own, so what training determines here, it
+        determines for sums of embeddings too, in which twice is two times once; where these
+        determine more (order 1), the findings say so.
     salience : mapping from component to float, keyword-only, optional
         Saliences of components, 1 by default: learners receive them one-hot, scaled by their
         salience. For at most 10 components. For labels the report also says how much more or less

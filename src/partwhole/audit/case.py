@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole._door import door
+from partwhole.audit.occurrences import Occurrences
 from partwhole.features.conjunctions import Dictionary
 from partwhole.tasks import Task
 
@@ -50,6 +51,8 @@ class AuditTable:
         Decisions made while reading the table.
     first_line : int or None
         The line of the file with row 0, if each row is one line; otherwise None.
+    occurrences : Occurrences or None
+        The components before any was left out, if a shared value occurs several times in a row.
     """
 
     components: Int[np.ndarray, "n C"]
@@ -66,6 +69,7 @@ class AuditTable:
     source: str = "table"
     remarks: tuple[str, ...] = ()
     first_line: int | None = None
+    occurrences: Occurrences | None = None
 
     def __repr__(self) -> str:
         """Name the table and its size, not every row."""
@@ -214,6 +218,19 @@ class Case:
         best = scores.argmax(axis=1)
         top = scores.max(axis=1, keepdims=True)
         return np.where((scores >= top - 1e-12).sum(axis=1) == 1, best, -1)
+
+    @cached_property
+    def determined_by_counts(self) -> Bool[np.ndarray, " h"] | None:
+        """Return which held-out combinations training determines for sums of shared embeddings.
+
+        None if no value occurs several times in a row, at higher orders than 1, and for many
+        values.
+        """
+        if self.table.occurrences is None or self.order != 1:
+            return None
+        numbers, first = np.unique(self.row_combination, return_index=True)
+        first = first[numbers >= 0]
+        return self.table.occurrences.determined(first[self.task.is_train], first[self.held_out])
 
     @door(empty=("combinations",))
     def rows_of(self, combinations: Int[np.ndarray, " c"]) -> Int[np.ndarray, " r"]:

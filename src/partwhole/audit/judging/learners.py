@@ -156,6 +156,13 @@ def _open_answers(evidence: Evidence, determination: Determination, settings: Se
         message += f" {change} would raise the share to {percent(steps[0].determined)}."
     else:
         message += " Add more combinations to training."
+    if case.determined_by_counts is not None:
+        n_more = int(case.determined_by_counts[is_open].sum())
+        if n_more:
+            message += (
+                " If your learner adds up one embedding for each value, so that twice is two times "
+                f"once, training determines {n_more:,} of these {n_open:,} as well."
+            )
     return finding_of("not-determined", case, message, case.rows_of(case.held_out[is_open]))
 
 

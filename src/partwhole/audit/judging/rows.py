@@ -38,11 +38,13 @@ def unseen_values(evidence: Evidence) -> Iterator[Finding]:
     """Report held-out values that no training row has."""
     case = evidence.case
     held_out = {(value.component, value.value): value.n_test for value in evidence.coverage.values}
-    is_many = len(evidence.coverage.unseen_values) > MOST_UNSEEN
+    repeated = [value for value in evidence.coverage.unseen_values if _is_repeated(case, value)]
+    if repeated:
+        yield _repeated_values(case, repeated)
+    others = [value for value in evidence.coverage.unseen_values if value not in repeated]
+    is_many = len(others) > MOST_UNSEEN
     for component in range(case.table.n_components):
-        unseen = [
-            value for value in evidence.coverage.unseen_values if value.component == component
-        ]
+        unseen = [value for value in others if value.component == component]
         if is_many and len(unseen) > 1:
             yield _many_unseen(case, component, unseen)
             continue
@@ -59,6 +61,42 @@ def unseen_values(evidence: Evidence) -> Iterator[Finding]:
                 value.rows,
                 subject,
             )
+
+
+def _is_repeated(case: Case, value: UnseenValue) -> bool:
+    """Return whether a value says that a shared one occurs several times in a row."""
+    if case.table.occurrences is None:
+        return False
+    text = case.table.names[value.component].rpartition(": ")[2]
+    return str(case.table.values[value.component][value.value]).endswith(f" x {text}")
+
+
+def _repeated_values(case: Case, unseen: Sequence[UnseenValue]) -> Finding:
+    """Report shared values that occur more often in a held-out row than in any of training."""
+    table = case.table
+    named = [printable(table.values[value.component][value.value]) for value in unseen]
+    if len(named) > MOST_UNSEEN:
+        named = [*named[:N_EXAMPLES], f"{len(named) - N_EXAMPLES:,} more"]
+    rows = np.unique(np.concatenate([value.rows for value in unseen]))
+    places = np.unique(case.row_combination[rows])
+    subject = conjunction(case, [unseen[0].component], [unseen[0].value])
+    message = (
+        f"{', '.join(named)}: {'this occurs' if len(unseen) == 1 else 'these occur'} in "
+        f"{count(len(places), 'held-out combination')} of {printable(case.name)} "
+        f"({count(len(rows), 'row')}) but in no training row, so training cannot show what a value "
+        "contributes that stands in several of the columns. Add such rows to training, or remove "
+        f"them from {printable(case.name)}."
+    )
+    by_counts = case.determined_by_counts
+    n_determined = 0 if by_counts is None else int(by_counts[np.isin(case.held_out, places)].sum())
+    if n_determined:
+        message += (
+            " If your learner adds up one embedding for each value, twice is two times once: "
+            f"training then determines {n_determined:,} of these combinations."
+        )
+        if n_determined == len(places):
+            message += " The finding does not apply to it; silence the rule with that reason."
+    return finding_of("unseen-value", case, message, rows, subject)
 
 
 def _many_unseen(case: Case, component: int, unseen: Sequence[UnseenValue]) -> Finding:

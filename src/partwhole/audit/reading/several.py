@@ -3,7 +3,8 @@
 Each value becomes a component of its own. Of a column with several values in a cell it says whether
 the cell contains the value; of columns with a shared vocabulary, in how many of them it stands. A
 sum of these components is that of a learner with one embedding for each value, whatever its column
-or its place. Derived here.
+or its place; but each number of columns is a value of its own, so that to stand in two of them need
+not add twice as much (`partwhole.audit.occurrences` has the sums in which it does). Derived here.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole._checks import require
+from partwhole.audit.occurrences import Occurrences
 from partwhole.audit.reading.columns import Column, Texts, listing, missing_in, near, quoted
 from partwhole.audit.reading.source import n_rows
 
@@ -90,6 +92,38 @@ def spread(
     kept = [pair for pair, name in zip(columns, names, strict=True) if name not in replaced]
     require_two(len(kept) + len(new))
     return kept + new
+
+
+def occurrences(
+    coded: Int[np.ndarray, "n C"],
+    values: Sequence[Sequence[Hashable]],
+    names: Sequence[str],
+    tied: Sequence[Sequence[Hashable]],
+) -> Occurrences | None:
+    """Return how often shared values occur, if any does several times in a row."""
+    groups = ["/".join(map(str, group)) for group in tied]
+    codes, is_count = coded.copy(), np.zeros(len(names), dtype=bool)
+    for c, name in enumerate(names):
+        group = next((group for group in groups if name.startswith(f"{group}: ")), None)
+        if group is not None:
+            text = name.removeprefix(f"{group}: ")
+            times = [times_of(str(value), text) for value in values[c]]
+            codes[:, c], is_count[c] = np.array(times)[coded[:, c]], True
+    several = codes[:, is_count].max(initial=0) > 1
+    return Occurrences(codes, is_count) if several else None
+
+
+def times_of(value: str, text: str) -> int:
+    """Return how often a text occurs by the value of its component.
+
+    Examples
+    --------
+    >>> times_of("no red", "red"), times_of("red", "red"), times_of("2 x red", "red")
+    (0, 1, 2)
+    """
+    if value in (text, f"no {text}"):
+        return int(value == text)
+    return int(value.removesuffix(f" x {text}"))
 
 
 def require_two(n_components: int) -> None:

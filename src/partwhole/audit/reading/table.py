@@ -36,7 +36,7 @@ from partwhole.audit.reading.decimals import require_clear_commas
 from partwhole.audit.reading.joined import OF_TABLE
 from partwhole.audit.reading.kept import independent, trivial, varying
 from partwhole.audit.reading.measured import read_features, read_weights
-from partwhole.audit.reading.several import spread
+from partwhole.audit.reading.several import occurrences, spread
 from partwhole.audit.reading.source import Source, n_rows
 from partwhole.audit.reading.sources import open_source
 from partwhole.audit.reading.splits import (
@@ -150,6 +150,7 @@ def read_tables(
         "features": read_features(features, columns["feature"], len(coded)),
         "source": source.name,
         "first_line": source.line_of_first(len(coded)),
+        "occurrences": occurrences(coded, values, names_of_components, tied) if tied else None,
     }
     tables = []
     for (part, names, of_split), head in product(splits, heads):
