@@ -579,7 +579,8 @@ def test_many_numbers_as_values_are_pointed_out():
     })  # fmt: skip
     remark = (
         "age has 22 numbers as values, which have nothing in common; if they are quantities, bins "
-        "put them in groups (--bins age=10)."
+        "put them in groups (--bins age=10), and learners to which near ones are alike are "
+        "predicted with --ordered age."
     )
     assert remark in read_table(frame, ["age", "sex"], "pay", "split").remarks
     for other in (

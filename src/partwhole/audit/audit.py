@@ -30,9 +30,9 @@ from partwhole.audit.predicted import Prediction
 from partwhole.audit.prediction.measured_readout import measured_readout
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.prediction.representation import Representation, measure
-from partwhole.audit.prediction.salience_sweep import MOST_COMPONENTS, salience_sweep
-from partwhole.audit.reading.columns import listing, near
+from partwhole.audit.prediction.salience_sweep import salience_sweep, saliences_of
 from partwhole.audit.reading.measured import features_of_kernel
+from partwhole.audit.reading.ordered import Ordered
 from partwhole.audit.reading.table import Duplicates, Missing, TargetKind, read_tables
 from partwhole.audit.remainder import remainder
 from partwhole.audit.report import AuditReport
@@ -45,7 +45,6 @@ Fit = Literal["regression", "margin"]
 # Seconds for the search of additions, which uses all of them on large tables: for one test split,
 # and for all together.
 SEARCH, SEARCH_OF_ALL = 2.0, 10.0
-LEAST_SALIENCE = 1e-3
 # Shares of the time limit; a step leaves unused time to the next. The search of additions has its
 # share even if no time is left.
 DETERMINED, PREDICTED, SOLVED, ADDED = 0.4, 0.2, 0.4, 0.1
@@ -73,6 +72,7 @@ def audit_split(
     bins: Mapping[Hashable, int] | None = None,
     multi_hot: Sequence[Hashable] = (),
     tied: Sequence[Sequence[Hashable]] = (),
+    ordered: Ordered = (),
     salience: Mapping[Hashable, Real] | None = None,
     add: Index = 5,
     settings: Settings | None = None,
@@ -153,6 +153,10 @@ def audit_split(
         Each number of columns counts as a value of its own, so what training determines here, it
         determines for sums of embeddings too, in which twice is two times once; where these
         determine more (order 1), the findings say so.
+    ordered : sequence of components, or mapping from component to values, keyword-only, default ()
+        Components whose values have an order: that of numbers or bins (a value of None in a
+        mapping), or of a list of labels. They are listed in it, and predictions over the range are
+        for learners to which near values are more alike; what training determines is the same.
     salience : mapping from component to float, keyword-only, optional
         Saliences of components, 1 by default: learners receive them one-hot, scaled by their
         salience. For at most 10 components. For labels the report also says how much more or less
@@ -224,6 +228,7 @@ def audit_split(
         bins=bins,
         multi_hot=multi_hot,
         tied=tied,
+        ordered=ordered,
     )
     for audited in tables:
         _check_order(require_order, audited.n_components, len(components))
@@ -233,7 +238,7 @@ def audit_split(
             "numbers",
             "use fit 'regression'",
         )
-    saliences = [None if salience is None else _saliences(salience, t.names) for t in tables]
+    saliences = [None if salience is None else saliences_of(salience, t.names) for t in tables]
     asked = _Asked(settings, require_order, fit, overlap, add, noise, float(time_limit), int(seed))
     n_splits = sum(len(audited.split_names) - 1 for audited in tables)
     evidence: list[Evidence] = []
@@ -455,31 +460,6 @@ def _with_ladders(
     for i, rungs, rest in zip(tested, rungs_of_cases, rests, strict=True):
         completed[i] = replace(completed[i], ladder=rungs, remainder=rest)
     return completed
-
-
-def _saliences(salience: Mapping[Hashable, Real], names: Sequence[str]) -> list[float]:
-    """Return the salience of each component."""
-    require(
-        len(names) <= MOST_COMPONENTS,
-        f"saliences are for at most {MOST_COMPONENTS} components",
-        len(names),
-        "name fewer components, or leave salience out",
-    )
-    for name, value in salience.items():
-        require(
-            str(name) in names,
-            "saliences are of components",
-            f"{str(name)!r}, components are {listing(list(names))}",
-            near(str(name), list(names), "name one of them"),
-        )
-        require(
-            LEAST_SALIENCE <= value <= 1.0 / LEAST_SALIENCE,
-            "a salience is a number from 0.001 to 1,000",
-            f"{value!r} for {str(name)!r}",
-            "pass 1 for one that is as salient as others",
-        )
-    by_name = {str(name): float(value) for name, value in salience.items()}
-    return [by_name.get(name, 1.0) for name in names]
 
 
 def _check_order(order: int, n_components: int, n_named: int) -> None:

@@ -53,6 +53,8 @@ class AuditTable:
         The line of the file with row 0, if each row is one line; otherwise None.
     occurrences : Occurrences or None
         The components before any was left out, if a shared value occurs several times in a row.
+    positions : tuple of (tuple of float, or None), length C, or ()
+        Of an ordered component the increasing positions of its values; empty if none is ordered.
     """
 
     components: Int[np.ndarray, "n C"]
@@ -70,6 +72,7 @@ class AuditTable:
     remarks: tuple[str, ...] = ()
     first_line: int | None = None
     occurrences: Occurrences | None = None
+    positions: tuple[tuple[float, ...] | None, ...] = ()
 
     def __repr__(self) -> str:
         """Name the table and its size, not every row."""

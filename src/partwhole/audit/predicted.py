@@ -43,7 +43,8 @@ class Point:
     Notes
     -----
     Each held-out combination is weighted by its rows' sample weights. `outputs` are those of
-    ``solve(case.task, kernel, fit=Equal(ridge), intercept="free")``, or of the largest margin. At
+    ``solve(case.task, kernel, fit=Equal(ridge), intercept="free")``, or of the largest margin; if
+    components are ordered, of task and kernel with their bits (`Grading`). At
     the measured point, if combinations are repeated, they are the mean answers of a readout
     (`measured_readout`), and error and accuracies are those of its answers to single rows.
     """

@@ -50,6 +50,7 @@ OPTIONS = (
     "bins",
     "multi_hot",
     "tied",
+    "ordered",
     "salience",
     "add",
     "time_limit",

@@ -65,6 +65,7 @@ def audit(
     bins: Annotated[tuple[str, ...], arg(metavar="NAME=COUNT ...", help_behavior_hint=NONE)] = (),
     multi_hot: Names = (),
     tied: Names = (),
+    ordered: Names = (),
     salience: Annotated[
         tuple[str, ...], arg(metavar="NAME=NUMBER ...", help_behavior_hint=NONE)
     ] = (),
@@ -120,6 +121,8 @@ def audit(
             or spaces; each value becomes a component.
         tied: Components with a shared vocabulary: a value counts the same in any of them. Several
             such groups: verb1+verb2 place1+place2.
+        ordered: Components whose values have an order, as numbers or in a list: age
+            size=small,medium,large. Near values are then alike to predicted learners.
         salience: How salient components are, 1 by default: colour=3.
         add: Largest number of combinations to recommend for training, in about 10 seconds.
         output: Write each test row as CSV: determined or not, why, and what would help.
@@ -200,6 +203,7 @@ def audit(
             bins=_bins(bins),
             multi_hot=multi_hot,
             tied=_tied(tied),
+            ordered=_ordered(ordered),
             salience=_saliences(salience),
             add=add,
             settings=settings,
@@ -254,6 +258,17 @@ def _tied(entries: tuple[str, ...]) -> list[list[str]]:
     if any("+" in entry for entry in entries):
         return [entry.split("+") for entry in entries]
     return [list(entries)] if entries else []
+
+
+def _ordered(entries: tuple[str, ...]) -> dict[str, list[str] | None]:
+    """Return the values of each ordered component in their order, None for numbers."""
+    ordered = {}
+    for entry in entries:
+        name, sign, values = entry.partition("=")
+        rule = "ordered components are numbers, or have their values in order: size=small,large"
+        require(name and bool(values) == bool(sign), rule, repr(entry), "write NAME=VALUE,VALUE")
+        ordered[name] = values.split(",") if sign else None
+    return ordered
 
 
 def _saliences(entries: tuple[str, ...]) -> dict[str, float] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -10,6 +10,8 @@ from jaxtyping import Bool, Int
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import Evidence, RareGroup, UnseenValue
 from partwhole.audit.judging.finding import finding_of
+from partwhole.audit.prediction.graded import grading_of
+from partwhole.audit.reading.columns import as_number
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (
@@ -57,7 +59,8 @@ def unseen_values(evidence: Evidence) -> Iterator[Finding]:
                 f"{subject} occurs in {count(n_combinations, 'held-out combination')} of "
                 f"{printable(case.name)} ({count(len(value.rows), 'row')}) but in no training "
                 "row, so training cannot show what it contributes. Add training rows with this "
-                f"value, or remove its rows from {printable(case.name)}.",
+                f"value, or remove its rows from {printable(case.name)}."
+                f"{_of_its_order(case, value)}",
                 value.rows,
                 subject,
             )
@@ -114,10 +117,71 @@ def _many_unseen(case: Case, component: int, unseen: Sequence[UnseenValue]) -> F
         f"{len(unseen):,} values of {name} occur in held-out combinations but in no training row"
         f"{such_as}. They occur in {count(len(rows), 'row')} of "
         f"{printable(case.name)}; training cannot show what they contribute. Add training rows "
-        f"with these values, or remove their rows from {printable(case.name)}.",
+        f"with these values, or remove their rows from {printable(case.name)}."
+        f"{_of_their_order(case, unseen)}",
         rows,
         name,
     )
+
+
+def _neighbours(case: Case, value: UnseenValue) -> tuple[Hashable | None, Hashable | None] | None:
+    """Return the nearest values of training before and after one; None without an order."""
+    positions, table = case.table.positions, case.table
+    if not positions or positions[value.component] is None:
+        return None
+    seen = np.unique(table.components[table.split == TRAIN, value.component])
+    before, after = seen[seen < value.value], seen[seen > value.value]
+    values = table.values[value.component]
+    return (
+        values[before[-1]] if len(before) else None,
+        values[after[0]] if len(after) else None,
+    )
+
+
+def _of_its_order(case: Case, value: UnseenValue) -> str:
+    """Say between which values of training a value of an ordered component lies."""
+    neighbours = _neighbours(case, value)
+    if neighbours is None:
+        return ""
+    before, after = neighbours
+    if before is None or after is None:
+        word, end = ("before", after) if before is None else ("after", before)
+        return (
+            f" It comes {word} {printable(end)}, the {'first' if before is None else 'last'} value "
+            "of training, so that there is nothing to interpolate."
+        )
+    return (
+        f" It lies between {printable(before)} and {printable(after)}, which training has: "
+        f"{_that_interpolates(case)} If yours does, "
+        f"{_join(case, value.component)} to count it with one of them."
+    )
+
+
+def _of_their_order(case: Case, unseen: Sequence[UnseenValue]) -> str:
+    neighbours = [_neighbours(case, value) for value in unseen]
+    between = sum(pair is not None and None not in pair for pair in neighbours)
+    if not between:
+        return ""
+    return (
+        f" {between:,} of the {len(unseen):,} values lie between values of training: "
+        f"{_that_interpolates(case)} If yours does, "
+        f"{_join(case, unseen[0].component)} to count them with these."
+    )
+
+
+def _that_interpolates(case: Case) -> str:
+    predicted = ", and the predictions are of one" * (
+        case.table.has_target and grading_of(case) is not None
+    )
+    return f"a learner to which near values are alike interpolates{predicted}."
+
+
+def _join(case: Case, component: int) -> str:
+    """Return how values are joined with their neighbours."""
+    name, values = printable(case.table.names[component]), case.table.values[component]
+    if all(as_number(str(value)) is not None for value in values):
+        return f"put {name} in bins (--bins {name}=10)"
+    return f"rename values of {name}"
 
 
 def unseen_labels(case: Case) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.case import LEFT_OUT, TRAIN, Case
 from partwhole.audit.predicted import Point, Prediction
+from partwhole.audit.prediction.graded import Grading, grading_in_words, grading_of
 from partwhole.audit.prediction.measured_readout import MeasuredReadout, NoReadout
 from partwhole.audit.prediction.salience_sweep import network_kernel
 from partwhole.audit.prediction.scoring import Scorer
@@ -180,6 +181,7 @@ def predict_splits(
     order = min(case.order, task.n_components - 1)
     problem = OrderProblem.of(task, order)
     axis, places, remarks = _range(problem, fit, saliences)
+    remarks += [grading_in_words(case)] if case.table.positions else []
     direct = readouts or [None] * len(cases)
     placed = None if measured is None else _Place("measured", float("nan"), measured)
     needs_kernel = any(
@@ -194,7 +196,9 @@ def predict_splits(
         if measured is not None and noise > 0 and needs_kernel:
             remarks.append("a margin has no ridge, so the noise in the features is ignored")
     else:
-        outputs, unsolved = _interpolants(problem, places, ridge, float(deadline), remarks)
+        outputs, unsolved = _interpolants(
+            problem, places, ridge, float(deadline), grading_of(case), remarks
+        )
     unknown = measured is None
     predictions: list[Prediction | None] = []
     for split, rows, readout in zip(cases, among, direct, strict=True):
@@ -384,21 +388,27 @@ def _interpolants(
     places: list[_Place],
     ridge: Float[np.ndarray, " d"] | Real,
     deadline: float,
+    grading: Grading | None,
     remarks: list[str],
 ) -> tuple[list[Float[np.ndarray, "h *k"] | None], tuple[str, ...]]:
     """Return each place's outputs, None without convergence, and the names of those places.
 
-    The measured place has the ridge. The reference point comes first, before time can run out.
+    The measured place has the ridge, and others the grading of ordered components. The reference
+    point comes first, before time can run out.
     """
     arranged = _by_preference(places)
-    ridges = np.array(
-        [isinstance(ridge, np.ndarray) and np.isnan(places[i].position) for i in arranged]
-    )
+    is_apart = grading is not None or isinstance(ridge, np.ndarray)
+    is_measured = [is_apart and bool(np.isnan(places[i].position)) for i in arranged]
     outputs: list[np.ndarray | None] = [None] * len(places)
-    for ridged in np.unique(ridges)[::-1].tolist():
-        group = [i for i, is_ridged in zip(arranged, ridges, strict=True) if is_ridged == ridged]
-        sweep = problem.sweep(
-            [places[i].kernel for i in group], ridge=ridge if ridged else 0.0, deadline=deadline
+    # The measured point, where it is the reference, comes first.
+    for measured in sorted(set(is_measured), reverse=True):
+        group = [i for i, is_of in zip(arranged, is_measured, strict=True) if is_of == measured]
+        graded = None if measured else grading
+        kernels = [places[i].kernel for i in group]
+        sweep = (problem if graded is None else graded.problem(problem)).sweep(
+            kernels if graded is None else list(map(graded.kernel, kernels)),
+            ridge=ridge if measured else 0.0,
+            deadline=deadline,
         )
         for i, predicted, converged in zip(group, sweep.outputs, sweep.converged, strict=True):
             outputs[i] = predicted if converged else None
@@ -467,7 +477,8 @@ def _margins(
         targets=signs[is_decided],
         is_train=task.is_train[is_decided],
     )
-    problem = OrderProblem.of(decided, case.order)
+    problem, grading = OrderProblem.of(decided, case.order), grading_of(case)
+    by_values = None if grading is None else grading.problem(problem)
     outputs: list[np.ndarray | None] = [None] * len(places)
     unsolved, unsure, longest = [], {}, 0.0
     for i in _by_preference(places):
@@ -475,7 +486,10 @@ def _margins(
         if longest and start + longest > deadline:
             unsolved.append(place.label)
             continue
-        limit, margins = problem.margin(place.kernel)
+        if grading is None or by_values is None or np.isnan(place.position):
+            limit, margins = problem.margin(place.kernel)
+        else:
+            limit, margins = by_values.margin(grading.kernel(place.kernel))
         longest = max(longest, process_time() - start)
         separated = limit.outcome is not Outcome.INFEASIBLE
         if not separated:

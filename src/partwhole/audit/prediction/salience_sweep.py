@@ -13,17 +13,19 @@ unequal components); the sweep is derived here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from time import process_time
 
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.case import Case
 from partwhole.audit.predicted import SalienceSweep
 from partwhole.audit.prediction.scoring import Scorer
+from partwhole.audit.reading.columns import listing, near
 from partwhole.features import OrderKernel, OverlapKernel
 from partwhole.limits import Outcome
 from partwhole.limits.order_sweep import OrderProblem
@@ -34,6 +36,7 @@ HALVINGS = 4
 # Components whose sets are enumerated; seen conjunctions; comparisons of labels for a margin.
 MOST_COMPONENTS, MOST_COLUMNS, MOST_COMPARISONS = 10, 600, 400
 ROUNDING = 1e-9
+LEAST_SALIENCE = 1e-3
 
 Kernel = Callable[[Sequence[Real], int], OrderKernel]
 
@@ -272,3 +275,28 @@ class _Trials:
                 right, wrong = (middle, wrong) if self.is_right(accuracy) else (right, middle)
             ends.append(right)
         return ends[0], ends[1]
+
+
+def saliences_of(salience: Mapping[Hashable, Real], names: Sequence[str]) -> list[float]:
+    """Return the salience of each component."""
+    require(
+        len(names) <= MOST_COMPONENTS,
+        f"saliences are for at most {MOST_COMPONENTS} components",
+        len(names),
+        "name fewer components, or leave salience out",
+    )
+    for name, value in salience.items():
+        require(
+            str(name) in names,
+            "saliences are of components",
+            f"{str(name)!r}, components are {listing(list(names))}",
+            near(str(name), list(names), "name one of them"),
+        )
+        require(
+            LEAST_SALIENCE <= value <= 1.0 / LEAST_SALIENCE,
+            "a salience is a number from 0.001 to 1,000",
+            f"{value!r} for {str(name)!r}",
+            "pass 1 for one that is as salient as others",
+        )
+    by_name = {str(name): float(value) for name, value in salience.items()}
+    return [by_name.get(name, 1.0) for name in names]

@@ -60,4 +60,4 @@ def _in_bins(values: np.ndarray, count: int, present: Bool[np.ndarray, " n"]) ->
         low, high = (f"{end:.6g}" for end in (within.min(), within.max()))
         texts.append(low if low == high else f"{low} to {high}")
     codes = np.where(present, np.searchsorted(used, place), -1)
-    return pd.Series(pd.Categorical.from_codes(codes, texts)), len(used)
+    return pd.Series(pd.Categorical.from_codes(codes, texts, ordered=True)), len(used)

@@ -36,6 +36,7 @@ from partwhole.audit.reading.decimals import require_clear_commas
 from partwhole.audit.reading.joined import OF_TABLE
 from partwhole.audit.reading.kept import independent, trivial, varying
 from partwhole.audit.reading.measured import read_features, read_weights
+from partwhole.audit.reading.ordered import Ordered, in_their_order, positions_of
 from partwhole.audit.reading.several import occurrences, spread
 from partwhole.audit.reading.source import Source, n_rows
 from partwhole.audit.reading.sources import open_source
@@ -84,6 +85,7 @@ def read_tables(
     bins: Mapping[Hashable, int] | None = None,
     multi_hot: Sequence[Hashable] = (),
     tied: Sequence[Sequence[Hashable]] = (),
+    ordered: Ordered = (),
 ) -> tuple[AuditTable, ...]:
     """Read a table for an audit; row i of the results is row i of the table.
 
@@ -133,13 +135,18 @@ def read_tables(
     named = {str(name) for _, name in columns["component"]}
     columns["component"] = spread(columns["component"], multi_hot, tied, remarks)
     in_bins = [pair for pair in columns["component"] if str(pair[1]) in set(map(str, bins or {}))]
+    lists = ordered if isinstance(ordered, Mapping) else dict.fromkeys(ordered)
+    in_order = {str(name) for name, listed in lists.items() if listed is None}
+    in_bins += [pair for pair in columns["component"] if str(pair[1]) in in_order]
     as_numbers = [*in_bins, *columns["weight"], *columns["feature"]]
     if target_kind != "labels":
         as_numbers += columns["target"]
     remarks += require_clear_commas(as_numbers, ", or read a target as labels")
     binned(columns["component"], bins or {}, remarks)
     kept = _without_missing(columns, missing, remarks)
-    coded, values = _components(columns["component"], remarks)
+    coded, values = _components(columns["component"], ordered, remarks)
+    arranged = in_their_order(columns["component"], coded, values, ordered)
+    coded, values = arranged.coded, arranged.values
     asked = partial(target_of_rows, columns["target"], target_kind)
     splits = _splits(split, columns, coded, values, kept, train, test, asked)
     used = np.logical_or.reduce([part >= 0 for part, _, _ in splits]) & kept
@@ -178,6 +185,7 @@ def read_tables(
                 labels=head.labels,
                 split_names=names,
                 remarks=tuple(here),
+                positions=positions_of(arranged.positions, of_names, of_values),
                 **shared,
             )
         )
@@ -339,7 +347,7 @@ def _without_missing(
 
 
 def _components(
-    columns: list[tuple[Column, Hashable]], remarks: list[str]
+    columns: list[tuple[Column, Hashable]], ordered: Ordered, remarks: list[str]
 ) -> tuple[Int[np.ndarray, "n C"], tuple[tuple[Hashable, ...], ...]]:
     """Return the components' values as numbers; remarks list suspicious values."""
     coded = [numbered(column, name) for column, name in columns]
@@ -357,10 +365,15 @@ def _components(
         if odd:
             empty.setdefault(listing(odd), []).append(str(name))
         number = column.number if isinstance(column, Texts) else as_number
-        if len(values) > MOST_NAMED and all(number(str(v)) is not None for v in values):
+        if (
+            len(values) > MOST_NAMED
+            and str(name) not in set(map(str, ordered))
+            and all(number(str(v)) is not None for v in values)
+        ):
             remarks.append(
                 f"{name} has {len(values):,} numbers as values, which have nothing in common; if "
-                f"they are quantities, bins put them in groups (--bins {name}=10)."
+                f"they are quantities, bins put them in groups (--bins {name}=10), and learners "
+                f"to which near ones are alike are predicted with --ordered {name}."
             )
         if len(codes) > MOST_NAMED and np.sum(np.bincount(codes) == 1) >= OWN_VALUE * len(codes):
             remarks.append(
