@@ -259,6 +259,31 @@ def test_decimal_commas_of_two_files_and_whole_numbers(tmp_path):
     alike(read_table(paths, *ROLES), read_table(parts, *ROLES))
 
 
+def test_decimal_commas_in_quotes(tmp_path):
+    given = read_table(
+        written(tmp_path, "t.csv", NUMBERS.to_csv(index=False, decimal=",")),
+        *ROLES,
+        "split",
+        weights="weight",
+    )
+    plain = read_table(NUMBERS, *ROLES, "split", weights="weight")
+    alike(given, plain)
+    np.testing.assert_allclose(given.weights, plain.weights, rtol=1e-12)
+    remark = "Commas in 'weight', 'label' mark decimals: '0,548387"
+    assert any(text.startswith(remark) for text in given.remarks)
+
+
+@pytest.mark.parametrize(
+    "cells", [["1,2", "x"], ["1,2,3", "2,3,1"], ["1,250", "22,500"], [",5", "1,5"]]
+)
+def test_other_commas_in_quotes_remain_labels(tmp_path, cells):
+    frame = FRAME.assign(label=np.tile(cells, 16))
+    table = read_table(written(tmp_path, "t.csv", frame.to_csv(index=False)), *ROLES, "split")
+    assert table.labels is not None
+    assert {*table.labels} == {*cells}
+    assert not any("decimals" in remark for remark in table.remarks)
+
+
 @pytest.mark.parametrize("cells", [["a,b", "c,d"], ["1,2", "x"], ["1,2,3", "2,3,1"]])
 def test_commas_of_labels_are_no_decimals(tmp_path, cells):
     frame = FRAME.assign(label=np.tile(cells, 16))

@@ -1,4 +1,4 @@
-"""Decimal commas in files whose cells are not separated by commas."""
+"""Decimal commas in files of text, in quotes where commas separate the cells too."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 from partwhole._checks import require
 from partwhole.audit.reading.columns import Column, Texts, as_number, listing, quoted
 
+QUOTED = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 DECIMAL = re.compile(r"\s*[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\s*")
 THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}((,\d{3})+(\.\d*)?|(\.\d{3})+,\d*)\s*")
 
@@ -38,11 +39,22 @@ def decimal_mark(texts: Collection[str]) -> str:
     return "" if has_points or may_be_thousands or not is_plain else ","
 
 
-def with_decimal_mark(column: Column) -> Column:
-    """Return a column with the mark of its decimals, if it is text."""
+def with_decimal_mark(column: Column, *, in_quotes: bool = False) -> Column:
+    """Return a column with the mark of its decimals, if it is text.
+
+    Parameters
+    ----------
+    column : Column
+    in_quotes : bool, keyword-only, default False
+        Whether commas separate cells, so that a comma in a cell is one in quotes. It marks decimals
+        if every cell has one between digits, and none could separate thousands instead.
+    """
     if not isinstance(column, Texts):
         return column
-    return replace(column, decimal=decimal_mark(column.texts))
+    mark = decimal_mark(column.texts)
+    if in_quotes and not (mark == "," and all(map(QUOTED.fullmatch, column.texts))):
+        mark = "."
+    return replace(column, decimal=mark)
 
 
 def require_clear_commas(

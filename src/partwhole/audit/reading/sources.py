@@ -183,9 +183,11 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
             # Some cell is not a number: read as text, the cell can be named.
             table = _arrow(raw, delimiter, len(header), skipped, [*coded, *numeric], (), name)
         columns = {place: _column(table[str(place)]) for place in [*coded, *numeric]}
-        if delimiter == ",":
-            return columns
-        return {place: with_decimal_mark(column) for place, column in columns.items()}
+        in_quotes = delimiter == ","
+        return {
+            place: with_decimal_mark(column, in_quotes=in_quotes)
+            for place, column in columns.items()
+        }
 
     body = raw.strip()
     blank = b"\n\n" in body or b"\n\r\n" in body
