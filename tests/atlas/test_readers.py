@@ -327,7 +327,10 @@ def test_waterbirds_and_celeba_hold_nothing_out(tmp_path):
     splits = {split.name: split for split in find_splits(tmp_path)}
     assert set(splits) == {"waterbirds", "celeba (csv)", "celeba (txt)"}
     birds = splits["waterbirds"].audit()
-    assert "place alone gives 95 % in training (labels as in test), 50 % in test" in birds.headline
+    assert (
+        "place alone is right in 95 % of training (labels weighted as in test) and 50 % of test"
+        in birds.headline
+    )
     celeba = splits["celeba (txt)"].read()
     assert celeba.frame.value_counts().to_dict()[("blond", "male", "train")] == 4
     assert (celeba.frame["split"] == "test").sum() == 120

@@ -151,7 +151,7 @@ def test_a_frame_of_nothing_held_out_is_empty(kind):
     frame.loc[0, "a"] = frame.loc[1, "a"] = "q"
     frame["y"] = ["x", "x", "z", "z"] if kind == "labels" else [1.0, 1.0, 2.0, 2.0]
     report = audit_split(frame, *ROLES, target_kind=kind)
-    assert report.headline == "Nothing is held out"
+    assert report.headline == "No combination is held out: training has all of them"
     found = report.evidence[0].to_frame()
     assert len(found) == 0
     assert list(found.columns)[:4] == ["a", "b", "target", "prediction"]

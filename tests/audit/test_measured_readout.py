@@ -446,8 +446,8 @@ def test_supported_is_not_plain_beside_a_strong_leak_at_the_measured_point(targe
         share = (point.balanced_accuracy - 0.5) / 0.5
         assert (
             f"single rows of test are answered with a balanced accuracy of "
-            f"{100 * point.balanced_accuracy:.0f} %, where guessing has 50 % ({share:.3g} of the "
-            "possible gain, below the threshold 0.5)"
+            f"{100 * point.balanced_accuracy:.0f} %, where guessing has 50 %: {share:.3g} of the "
+            "possible gain (the threshold, leak_slope, is 0.5)"
         ) in report.warnings[0].message
     assert report.headline == (
         f"Supported if parts add up (order 1), but at the measured representation {words}"
@@ -517,7 +517,9 @@ def test_784_combinations_of_two_trials_are_predicted(fit):
         assert prediction.readout == "predicted"
         # Of more conditions than features the readout of these trials is predicted.
         assert point.leak_slope == pytest.approx(slope, rel=1e-6)
-        assert f"has a leak slope of {slope:.3g}, and" in " ".join(report.to_text().split())
+        assert f"changes by {slope:.3g} where held-out targets change by 1, and" in " ".join(
+            report.to_text().split()
+        )
         assert "but at the measured representation predictions change by" in report.headline
     else:
         y, C = frame["kind"] == "high", 1.0 / np.mean(np.var(responses, axis=0))

@@ -340,7 +340,11 @@ def test_the_certificate_adds_up_on_the_page(read, name):
             for row, weight in zip(columns[:, chosen].tolist(), weights, strict=True):
                 sums[tuple(row)] = sums.get(tuple(row), 0.0) + weight
             assert all(abs(each) < 1e-9 for each in sums.values())
-    balance = next(t for c, t in read[name].tables.items() if c.startswith("All conjunctions of"))
+    balance = next(
+        t
+        for c, t in read[name].tables.items()
+        if c.startswith("All numbers that such a learner adds up")
+    )
     assert all(row[1] == "never seen" or row[-1] == "0" for row in balance[1:])
 
 
@@ -361,7 +365,7 @@ def test_a_proof_of_many_labels_adds_up_for_each(read):
 
 def test_a_split_that_holds_nothing_out_is_told(read):
     page = read["nothing"]
-    assert "○ Nothing is held outNothing is held out, so nothing was tested." in page.text
+    assert "training has all of themNo combination is held out, so none was tested." in page.text
     assert "training contains the combination of each of the 9 rows of this test split" in page.text
     assert "What learners will do" not in page.text
     assert "✓" not in page.text
@@ -400,7 +404,7 @@ def test_what_was_not_decided_is_not_called_supported():
 def test_up_to_which_order_learners_generalise_is_said(read):
     text = read["scenes"].text
     assert "generalise by parts and pairs (order 2): whatever depends on more is memorized" in text
-    assert "In deep networks 3 parts interact too" in text
+    assert "In deep networks 3 values may interact too" in text
     assert "if these have no conjunctions of 3 components" in text
     assert "hidden layers of a random ReLU network, generalising up to order 2" in text
     for name in ("sums", "parity"):
@@ -432,7 +436,7 @@ def test_open_answers_are_said_to_be_the_learners_choice(read):
 def test_additions_are_marked_grouped_and_counted(read):
     page = read["faulty"]
     first = page.tables["Combinations to add to training first"][1:]
-    rest = page.tables["Further combinations, which reduce the leak"][1:]
+    rest = page.tables["Further combinations, so that more of what is learned carries over"][1:]
     shown = [cells[0] for cells in first + rest]
     held = {"(moon, green)", "(circle, black)", "(star, red)", "(circle, red)"}
     for i, text in enumerate(shown, 1):
@@ -440,14 +444,16 @@ def test_additions_are_marked_grouped_and_counted(read):
         name = text.removeprefix(f"{i}. ").removesuffix("held out: move it into training")
         assert text.endswith("training") == (name in held)
     assert [cells[1].split(" → ")[1] for cells in first] == ["85.7 %", "100 %"]
-    assert page.tables["Further combinations, which reduce the leak"][0] == [
+    assert page.tables["Further combinations, so that more of what is learned carries over"][0] == [
         "Add",
         "Smallest eigenvalue",
     ]
     # Eight blocks are joined by seven combinations at least.
     assert "To determine all takes at least 7 additions; 3 are listed." in read["islands"].text
     assert "To determine all takes" not in page.text
-    assert "Combinations to add, which reduce the leak" in read["sums"].tables
+    assert (
+        "Combinations to add, so that more of what is learned carries over" in read["sums"].tables
+    )
 
 
 def test_additions_that_do_not_settle_all_are_told_so():

@@ -91,7 +91,7 @@ def test_the_text_names_no_finding_that_is_not_there():
     assert "the finding not-solvable" not in text
     assert (
         "Not solvable with the rows whose values or labels training lacks. Without them: "
-        "Solvable in principle: some sum of seen conjunctions"
+        "Solvable in principle: a learner of order 1 can give the held-out targets"
     ) in text
     product = audit_split(table(product=True), COLUMNS, "y", "split", add=0)
     assert "Not solvable; the finding not-solvable gives the proof." in product.to_text()

@@ -68,7 +68,10 @@ def test_the_headline_says_what_the_verdict_leaves_open():
     seen = bad.assign(split="train")
     seen.loc[len(seen)] = [0, 0, 0, "test"]
     nothing = audit_split(seen, COLUMNS, "target", "split", add=0)
-    assert (nothing.verdict, nothing.headline) == ("supported", "Nothing is held out")
+    assert (nothing.verdict, nothing.headline) == (
+        "supported",
+        "No combination is held out: training has all of them",
+    )
 
 
 def test_an_unsupported_split_raises_with_a_line_for_each_error():
@@ -103,7 +106,7 @@ def test_where_nothing_is_held_out_nothing_is_said_of_it():
     assert np.isnan(report.determined)
     assert [one.rule for one in report.findings] == ["not-held-out"]
     assert report.verdict == "supported"
-    assert "Nothing is held out" in report.to_text()
+    assert "No combination is held out" in report.to_text()
 
 
 def test_predictions_are_those_of_the_kernel_machine():
@@ -173,7 +176,7 @@ def test_the_order_is_that_asked_for(order):
     # a + b c is a sum of pairs, and not of single components.
     assert report.solvable is (order == 2)
     terms = {1: "value", 2: "value and each pair of values"}[order]
-    assert f"Order {order}: such a learner adds up one number for each {terms}. " in flat(report)
+    assert f"A learner of order {order} adds up one number for each {terms}. " in flat(report)
 
 
 REFUSED = {
@@ -347,7 +350,7 @@ def test_text_says_how_many_findings_it_leaves_out():
     assert "10 more findings of unseen-label not listed here" in text
 
 
-OPEN = "other learners that fit the training set equally well may answer differently"
+OPEN = "others that fit it equally well may answer differently"
 
 
 def test_text_says_what_is_open_and_which_proof_there_is():
@@ -495,7 +498,7 @@ def test_what_was_not_decided_is_told_as_such(monkeypatch):
     assert split["determination"]["undetermined_count"] == 0
     text = " ".join(report.to_text().split())
     # Nothing is told of a share that was not decided: neither as it is nor after additions.
-    assert "Determined: 0 % to 100 % (0 of 9; 9 not decided)." in text
+    assert "Determined: 0 % to 100 % of held-out combinations (0 of 9; 9 not decided)." in text
     assert "Raise the time limit, choose a smaller order, or audit fewer rows." in text
     assert "0 % to 100 % (9 not decided)" in report.to_html()
     more = audit_split(frame, ["a", "b", "c"], "y", "split", add=3)

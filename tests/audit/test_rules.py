@@ -181,7 +181,7 @@ def test_a_leak_is_strong_below_the_slope_of_theory():
     frame = cross(total)
     assert found(audit(frame, settings=Settings(leak_slope=slope - 1e-6)), "strong-leak") == []
     (leak,) = found(audit(frame, settings=Settings(leak_slope=slope + 1e-6)), "strong-leak")
-    assert f"change by {slope:.3g} when the targets change by 1" in leak.message
+    assert f"change by {slope:.3g} where the targets change by 1" in leak.message
     assert leak.rows.tolist() == np.flatnonzero(frame["split"] == "test").tolist()
 
 
@@ -299,7 +299,7 @@ def test_what_the_best_sum_leaves_is_told():
     # Of (a + b + ab / 100) on a, b in -2, -1, 1, 2: the products' variance 2.5**2, the sums' 5.
     left = 6.25e-4 / (5.0 + 6.25e-4)
     assert (
-        f"The best such sum leaves {100 * left:.3g} % of the variance of the held-out targets "
+        f"The best such learner leaves {100 * left:.3g} % of the variance of the held-out targets "
         "unexplained; the threshold 'unexplained' allows up to 0.0001 %. If the remainder is "
         "noise, pass its standard deviation as noise, or 'estimate'."
     ) in one.message
@@ -327,10 +327,13 @@ def test_disagreeing_numbers_may_be_noise_and_labels_not():
 def test_learners_and_places_are_named():
     report = audit(CASES["at-chance"][0])
     (one,) = found(report, "at-chance")
-    kernels = "over S = 0 to S = 0.5 of a kernel with salience S(1; 2)"
+    kernels = (
+        "over S = 0 to S = 0.5 (S: the share of each component in how similar two inputs are; the "
+        "whole combination has the rest)"
+    )
     assert f"{kernels}; guessing among the labels reaches 50 %" in one.message
     (leak,) = found(report, "strong-leak")
-    assert leak.message.startswith("At S(1; 2) = 0.425, about one hidden ReLU layer, outputs for ")
+    assert leak.message.startswith("At about one hidden ReLU layer (S = 0.425), outputs for ")
     frame = cross(sign, opposite).assign(third=0)
     frame = pd.concat([frame, frame.assign(third=1)], ignore_index=True)
     for order, cut in ((1, True), (2, False)):
@@ -354,8 +357,8 @@ def test_learners_and_places_are_named():
 def test_a_place_is_named_by_what_is_known_of_it():
     report = audit(cross(total))
     points = {point.position: point for point in report.evidence[0].prediction.points}
-    assert representation_name(points[0.4]) == "S(1; 2) = 0.4"
-    assert representation_name(points[0.425]) == "S(1; 2) = 0.425, about one hidden ReLU layer"
+    assert representation_name(points[0.4]) == "S = 0.4"
+    assert representation_name(points[0.425]) == "about one hidden ReLU layer (S = 0.425)"
     assert (
         representation_name(replace(points[0.4], position=3.0, label="depth 3"))
         == "3 hidden ReLU layers (depth 3)"
@@ -378,10 +381,10 @@ def test_outputs_of_labels_are_told_by_how_far_apart_they_lie(rule, test, apart)
     (leak,) = found(report, "strong-leak")
     told = (
         f"outputs for correct and wrong labels of test lie {slope:.3g} times as far apart as in "
-        "training (leak slope below the threshold 10)"
+        "training (the threshold, leak_slope, is 10)"
         if apart
-        else "outputs for test are higher for wrong labels than for correct ones (leak slope below "
-        "the threshold 10)"
+        else "outputs for test are higher for wrong labels than for correct ones, by "
+        f"{-slope:.3g} of how far apart these are in training (the threshold, leak_slope, is 10)"
     )
     assert told in leak.message
 
@@ -420,7 +423,7 @@ def test_a_proof_names_its_rows_and_can_be_recomputed():
     # The corners of a rectangle, whose alternating sum of targets is not 0.
     signed = np.sign(four["first"] * four["second"]) * four["target"]
     assert abs(signed.sum()) == 4
-    assert "= 4. The best such sum" in finding.message
+    assert "= 4. The best such learner" in finding.message
     assert "raise the order" not in finding.message
 
 
@@ -538,19 +541,19 @@ def test_many_shortcuts_are_summed_up():
     many = replace(evidence, shortcuts=(one,) * (MOST_SHORTCUTS + 3))
     told = [finding for finding in judge([many], Settings()) if finding.rule == "shortcut"]
     assert len(told) == MOST_SHORTCUTS + 1
-    assert told[-1].message == "3 weaker ones of test: second, second, second."
+    assert told[-1].message == "3 weaker shortcuts in test: second, second, second."
     assert told[-1].rows.tolist() == told[0].rows.tolist()
 
 
 def test_a_shortcut_is_told_in_shares():
     told = [one.message for one in found(audit(shortcut(True)), "shortcut")]
     assert told == [
-        "second alone gives the right target in 100 % of training rows (those with labels of "
-        "test, in the shares that they have there) and in 0 % of test, where the commonest label "
-        "has 50 %: second = 0 ('no' in 100 % of its training rows, 0 % of its test rows). A "
-        "learner that relies on second is misled. Add training rows in which its values have "
-        "other targets; or keep the split, if it is to test this, and report how often second "
-        "alone gives the answers of your network."
+        "second alone gives the right target in 100 % of training rows (weighted so that each "
+        "label is as frequent as in test) and in 0 % of test, where always answering the commonest "
+        "label is right in 50 %. For example, second = 0 ('no' in 100 % of its training rows, 0 % "
+        "of its test rows). A learner that relies on second is misled. Add training rows in which "
+        "its values have other targets; or, if the split is meant to test this, keep it and report "
+        "in how many test rows your network answers what second alone predicts."
     ]
 
 
@@ -603,18 +606,19 @@ def test_a_shortcut_of_a_single_colour_is_told_for_labels_and_numbers():
     report = audit_split(data, parts, "what", "split", add=0)
     (finding,) = found(report, "shortcut")
     assert finding.message.startswith(
-        "colour alone gives the right what in 100 % of training rows (those with the values of "
-        "test) and in 0 % of test, where the commonest label has 50 %: colour = red ('cube' in "
-        "100 % of its training rows, 0 % of its test rows). "
+        "colour alone gives the right what in 100 % of training rows (of those with values of "
+        "test) and in 0 % of test, where always answering the commonest label is right in 50 %. "
+        "For example, colour = red ('cube' in 100 % of its training rows, 0 % of its test rows). "
     )
     assert report.headline.endswith(
-        "Shortcut: colour alone gives 100 % in training (rows with values of test), 0 % in test"
+        "Shortcut: colour alone is right in 100 % of training (rows with values of test) and 0 % "
+        "of test"
     )
     report = audit_split(data, parts, "shape", "split", add=0)
     (finding,) = found(report, "shortcut")
     assert finding.message.startswith(
         "colour alone explains 100 % of how shape differs from the mean of training there (in rows "
-        "with the values of test); in test shape differs from that mean by -0.75 where it predicts "
-        "a difference of 1: colour = red (mean 0 in training, 1.5 in test). "
+        "with the values of test); in test, where it predicts a difference of 1, shape differs "
+        "from that mean by -0.75. For example, colour = red (mean 0 in training, 1.5 in test). "
     )
     assert "100 %*" in report.to_html()

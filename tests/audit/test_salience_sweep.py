@@ -138,7 +138,10 @@ def test_saliences_of_the_user_move_the_predictions_and_the_limit():
     assert after.prediction.points[0].kernel.weights == kernel.weights
     # Already wrong with the Gaussian kernel, so there is no limit to report.
     assert not after.sweep.is_right
-    words = "The saliences given are already too much for least squares with the kernel Gaussian"
+    words = (
+        "With the saliences that are given rows of test are already predicted wrong by least "
+        "squares with a Gaussian kernel ("
+    )
     (finding,) = [one for one in doubled.findings if one.rule == "salience-limit"]
     assert finding.message.startswith(words)
     for text in (doubled.to_html(), " ".join(doubled.to_text().split())):
@@ -149,7 +152,7 @@ def test_saliences_of_the_user_move_the_predictions_and_the_limit():
         [one for one in report.findings if (one.rule, one.subject) == ("salience-limit", "colour")]
         for report in (more, audit_split(frame, COMPONENTS, "name", "split", add=0))
     )
-    limits = [float(one.message.split("counts ")[1].split()[0]) for one in (ours, theirs)]
+    limits = [float(one.message.split("at most ")[1].split()[0]) for one in (ours, theirs)]
     # Halvings leave 4.4 % between factors.
     np.testing.assert_allclose(*limits, rtol=0.045)
 
@@ -160,7 +163,7 @@ def test_a_limit_within_the_threshold_is_a_finding():
     (finding,) = [one for one in report.findings if one.rule == "salience-limit"]
     assert finding.subject == "colour"
     until = report.evidence[0].sweep.until[:, 1].min()
-    assert f"until colour counts {until:.3g} times as much as each other component" in (
+    assert f"while colour is at most {until:.3g} times as salient as each other component" in (
         finding.message
     )
     loose = audit_split(frame, COMPONENTS, "name", "split", add=0, settings=Settings(salience=1.2))
@@ -179,7 +182,9 @@ def test_measured_features_are_placed_by_their_saliences():
     (finding,) = [
         one for one in report.findings if (one.rule, one.subject) == ("salience-limit", "colour")
     ]
-    assert "In the measured features it counts 3 times as much, beyond that." in finding.message
+    assert (
+        "In the measured features it is 3 times as salient, beyond that range." in finding.message
+    )
     assert "--features" not in finding.message
 
 
@@ -192,7 +197,7 @@ def test_two_components_have_a_range_of_networks_if_they_are_unlike():
     assert prediction.axis == "hidden layers of a random ReLU network"
     weights = prediction.points[0].kernel.weights
     assert weights[0,] > 2 * weights[1,]
-    assert "At S(1; 2)" not in report.to_text()
+    assert "(S = 0.425)" not in report.to_text()
 
 
 def test_numbers_and_large_tables_have_no_sweep(monkeypatch):
@@ -205,7 +210,7 @@ def test_numbers_and_large_tables_have_no_sweep(monkeypatch):
     monkeypatch.setattr("partwhole.audit.prediction.salience_sweep.MOST_COLUMNS", 5)
     large = audit_split(frame, COMPONENTS, "name", "split", add=0)
     assert large.evidence[0].sweep is None
-    words = "How salient components may be was not tried: that is for at most 10 components"
+    words = "features) was not tried: that is for at most 10 components"
     assert words in " ".join(large.to_text().split())
     assert words in large.to_html()
     (evidence,) = audit_split(frame, COMPONENTS, "name", "split", add=0).evidence

@@ -55,7 +55,7 @@ def headline(report: AuditReport) -> tuple[str, ...]:
     """
     tested = [item for item in report.evidence if len(item.case.held_out)]
     if not tested:
-        return ("Nothing is held out", *_misled(report))
+        return ("No combination is held out: training has all of them", *_misled(report))
     return (_at_the_required_order(report), *_at_other_orders(report), *_misled(report))
 
 
@@ -282,11 +282,15 @@ def _misled(report: AuditReport) -> Iterator[str]:
         return
     shortcut = item.shortcuts[0]
     if not item.case.has_labels:
-        yield f"Shortcut: {finding.subject}"
+        yield (
+            f"Shortcut: {finding.subject} alone explains {percent(shortcut.train)} of training, "
+            f"but not {printable(item.case.name)}"
+        )
         return
     yield (
-        f"Shortcut: {finding.subject} alone gives {percent(shortcut.train)} in training"
-        f"{_of_rows(item.case, shortcut)}, {percent(shortcut.test)} in {printable(item.case.name)}"
+        f"Shortcut: {finding.subject} alone is right in {percent(shortcut.train)} of training"
+        f"{_of_rows(item.case, shortcut)} and {percent(shortcut.test)} of "
+        f"{printable(item.case.name)}"
     )
 
 
@@ -302,4 +306,6 @@ def _of_rows(case: Case, shortcut: Shortcut) -> str:
         rows = table.split == part
         counts = np.bincount(label[rows], table.weights[rows], minlength=len(table.labels or ()))
         shares.append(counts / counts.sum())
-    return " (labels as in test)" if np.abs(shares[0] - shares[1]).max() > MOST_SHIFT else ""
+    return (
+        " (labels weighted as in test)" if np.abs(shares[0] - shares[1]).max() > MOST_SHIFT else ""
+    )

@@ -12,9 +12,11 @@ from partwhole.audit.wording import number, percent, printable, terms
 ONE_LAYER = 0.425
 # Explained share of the variance of similarity below which the overlap describes features poorly.
 LEAST_STRUCTURE = 0.95
+SALIENCE = "salience: how strongly a change of a component changes the inputs or features"
 NO_SWEEP = (
-    "How salient components may be was not tried: that is for at most 10 components and 600 seen "
-    "conjunctions, and within the time limit."
+    "How salient components may be (how strongly a change of one may change the inputs or "
+    "features) was not tried: that is for at most 10 components and 600 seen "
+    "values and sets of values, and within the time limit."
 )
 LEFT_OUT = (
     "The predicted error omits what the overlap does not explain: measured errors of readouts "
@@ -39,14 +41,15 @@ def representation_name(point: Point) -> str:
     Returns
     -------
     str
-        Such as ``one hidden ReLU layer (depth 1)`` or, on the axis of a
-        salience, ``S(1; 2) = 0.425, about one hidden ReLU layer``.
+        Such as ``one hidden ReLU layer (depth 1)`` or, on the axis of a salience, ``S = 0.25`` or
+        ``about one hidden ReLU layer (S = 0.425)``.
     """
     if np.isnan(point.position):
         return "the measured representation"
     if point.label.startswith("S = "):
-        about = ", about one hidden ReLU layer" if point.position == ONE_LAYER else ""
-        return f"S(1; 2) = {point.position:g}{about}"
+        salience = f"S = {point.position:g}"
+        is_near = point.position == ONE_LAYER
+        return f"about one hidden ReLU layer ({salience})" if is_near else salience
     if point.position == 1:
         return "one hidden ReLU layer (depth 1)"
     return f"{point.position:g} hidden ReLU layers (depth {point.position:g})"
@@ -55,17 +58,21 @@ def representation_name(point: Point) -> str:
 def too_salient(case: Case, sweep: SalienceSweep) -> str:
     """Return which learners are wrong without a change of saliences, in a sentence; or ""."""
     wrong = [
-        f"{fit} with the kernel {kernel} ({percent(float(score))} right)"
+        f"{fit} {_on(kernel)} ({percent(float(score))} right)"
         for (fit, kernel), score in zip(sweep.learners, sweep.unchanged, strict=True)
         if score < sweep.ceiling - 1e-9
     ]
     if not wrong:
         return ""
-    given = "Components of equal salience are" if sweep.are_equal else "The saliences given are"
+    given = "equal saliences" if sweep.are_equal else "the saliences that are given"
     return (
-        f"{given} already too much for {', '.join(wrong)}, where {percent(sweep.ceiling)} of the "
-        f"rows of {printable(case.name)} can be right."
+        f"With {given} rows of {printable(case.name)} are already predicted wrong by "
+        f"{', '.join(wrong)}, where {percent(sweep.ceiling)} can be right."
     )
+
+
+def _on(kernel: str) -> str:
+    return "with a Gaussian kernel" if kernel == "Gaussian" else f"on {kernel}"
 
 
 def salience_range(name: str, since: float, until: float) -> str:
@@ -84,22 +91,22 @@ def salience_range(name: str, since: float, until: float) -> str:
     Examples
     --------
     >>> salience_range("colour", 0.0, 1.56)
-    'until colour counts 1.56 times as much as each other component'
+    'while colour is at most 1.56 times as salient as each other component'
     >>> salience_range("shape", 0.35, float("inf"))
-    'while shape counts at least 0.35 times as much as each other component'
+    'while shape is at least 0.35 times as salient as each other component'
     """
-    others = "times as much as each other component"
+    others = "times as salient as each other component"
     if since == 0.0 and until == float("inf"):
         return f"at all saliences of {name} that were tried"
     if since == 0.0:
-        return f"until {name} counts {number(until)} {others}"
+        return f"while {name} is at most {number(until)} {others}"
     if until == float("inf"):
-        return f"while {name} counts at least {number(since)} {others}"
-    return f"while {name} counts {number(since)} to {number(until)} {others}"
+        return f"while {name} is at least {number(since)} {others}"
+    return f"while {name} is {number(since)} to {number(until)} {others}"
 
 
 def learners(case: Case, prediction: Prediction) -> str:
-    """Return the name of the learners whose representations the range covers.
+    """Return what the range of representations covers, to follow its ends.
 
     Parameters
     ----------
@@ -109,12 +116,15 @@ def learners(case: Case, prediction: Prediction) -> str:
     Returns
     -------
     str
-        Such as "a random ReLU network that generalises by single parts alone (order 1) and
+        Such as " of a random ReLU network that generalises by single parts alone (order 1) and
         memorizes whatever depends on more".
     """
     if prediction.axis.startswith("salience"):
-        return "a kernel with salience S(1; 2)"
-    name = "a random ReLU network"
+        return (
+            " (S: the share of each component in how similar two inputs are; the whole combination "
+            "has the rest)"
+        )
+    name = " of a random ReLU network"
     if case.order >= case.task.n_components - 1:
         return name
     return f"{name} that generalises by {terms(case.order)} and memorizes whatever depends on more"
@@ -171,5 +181,6 @@ def _of_trained(prediction: Prediction) -> str:
     if prediction.trained_accuracy == prediction.trained_accuracy:
         return f"is right in {percent(prediction.trained_accuracy)} of held-out rows, and "
     if prediction.trained_slope == prediction.trained_slope:
-        return f"has a leak slope of {number(prediction.trained_slope)}, and "
+        slope = number(prediction.trained_slope)
+        return f"changes by {slope} where held-out targets change by 1, and "
     return ""

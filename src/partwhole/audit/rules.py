@@ -126,8 +126,8 @@ _TABLE = (
         "error",
         "Training leaves the answers to held-out combinations open.",
         "A held-out combination is determined when its row of the constant and all conjunctions "
-        "of at most K components lies in the row space of the training rows. The share of "
-        "determined combinations is below the threshold.",
+        "(sets of values) of at most K components lies in the row space of the training rows. The "
+        "share of determined combinations is below the threshold.",
         "determined",
         "Add the recommended combinations to training.",
     ),
@@ -135,13 +135,13 @@ _TABLE = (
         "not-solvable",
         "error",
         "No learner of this kind can answer the held-out combinations correctly.",
-        "Numbers: no sum of conjunctions of at most K components that occur in training equals "
-        "the held-out targets, apart from a share of their variance up to the threshold or up to "
-        "the noise between repeated rows. Labels: no such sum has the correct sign or the largest "
-        "output on all held-out combinations.",
+        "Numbers: no sum of numbers for conjunctions (sets of values) of at most K components "
+        "that occur in training equals the held-out targets, apart from a share of their variance "
+        "up to the threshold or up to the noise between repeated rows. Labels: no such sum has the "
+        "correct sign or the largest output on all held-out combinations.",
         "unexplained",
-        "Choose targets that such sums can have, raise the order, or train a network that learns "
-        "its features and check its predictions.",
+        "Choose targets that such learners can give, raise the order, or train a network that "
+        "learns its features and check its predictions.",
     ),
     Rule(
         "at-chance",
@@ -151,8 +151,8 @@ _TABLE = (
         "if a representation was measured, at that one. Where the commonest label of each "
         "combination has no more, accuracy by rows is too.",
         "",
-        "Hold out other combinations, or add training combinations that contradict the misleading "
-        "association.",
+        "Hold out other combinations, or add training combinations in which the same values have "
+        "other labels.",
     ),
     Rule(
         "no-better-than-constant",
@@ -220,8 +220,8 @@ _TABLE = (
         "a readout of noisy features, the gain of balanced accuracy over guessing is below that "
         "share of the possible one.",
         "leak_slope",
-        "Show the values in more training combinations, or use a representation that gives the "
-        "full combination a smaller share.",
+        "Show the values in more training combinations, or use a representation in which inputs "
+        "with common parts are more alike.",
     ),
     Rule(
         "failed-value",
@@ -230,7 +230,7 @@ _TABLE = (
         "At the reference representation no held-out row with the value, which training has, is "
         "predicted its label; with noise, no held-out combination by its mean answer.",
         "",
-        "Add training combinations with the value that contradict the misleading association.",
+        "Add training combinations with the value and other labels.",
     ),
     Rule(
         "salience-limit",

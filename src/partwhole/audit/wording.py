@@ -14,11 +14,15 @@ from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
 
 LONGEST = 60
+# Words of `Solvability.explain`.
+SUM = "sum of seen conjunctions"
+NOT_ALL = ", so that not all of these labels can be given"
 # A share in percent with more digits than are read.
 LONG_PERCENT = re.compile(r"(?<![\w.,])\d+\.\d{2,}(?= %)")
 OPEN = (
-    "Training leaves some of these answers open: these numbers are for least-norm learners; other "
-    "learners that fit the training set equally well may answer differently."
+    "Training leaves some of these answers open: these numbers are for learners with the smallest "
+    "weights that fit training (those of gradient descent from 0); others that fit it equally well "
+    "may answer differently."
 )
 
 
@@ -176,26 +180,29 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
     name, test = alone(case, shortcut), printable(case.name)
     if case.has_labels:
         of_rows = (
-            f"those with the values of {test}"
+            f"of those with values of {test}"
             if shortcut.at_values
-            else f"those with labels of {test}, in the shares that they have there"
+            else f"weighted so that each label is as frequent as in {test}"
         )
         return (
             f"{name} alone gives the right {target} in {percent(shortcut.train)} of training rows "
-            f"({of_rows}) and in {percent(shortcut.test)} of {test}, where the commonest label has "
-            f"{percent(shortcut.guess)}"
+            f"({of_rows}) and in {percent(shortcut.test)} of {test}, where always answering the "
+            f"commonest label is right in {percent(shortcut.guess)}"
         )
     if shortcut.at_values:
         verb = "differs" if len(names) == 1 else "differ"
         return (
             f"{name} alone explains {percent(shortcut.train)} of how {target} {verb} from the mean "
-            f"of training there (in rows with the values of {test}); in {test} {target} {verb} "
-            f"from that mean by {number(shortcut.test)} where it predicts a difference of 1"
+            f"of training there (in rows with the values of {test}); in {test}, where it predicts "
+            f"a difference of 1, {target} {verb} from that mean by {number(shortcut.test)}"
         )
-    verb = "changes" if len(names) == 1 else "change"
+    rises, it = ("rises", "it") if len(names) == 1 else ("rise", "they")
+    does = "falls" if len(names) == 1 else "fall"
+    does = does if shortcut.test < 0 else rises
     return (
         f"{name} alone explains {percent(shortcut.train)} of the variance of {target} in training; "
-        f"in {test} {target} {verb} by {number(shortcut.test)} where it predicts a change by 1"
+        f"in {test}, where it predicts that {target} {rises} by 1, {it} {does} by "
+        f"{number(abs(shortcut.test))}"
     )
 
 
@@ -244,6 +251,19 @@ def terms(order: int) -> str:
         order, f"sets of up to {order} parts"
     )
     return f"{words} (order {order})"
+
+
+def each(order: int) -> str:
+    """Return for what learners of an order have a number each.
+
+    Examples
+    --------
+    >>> each(1), each(2)
+    ('value', 'value and each pair of values')
+    """
+    return {1: "value", 2: "value and each pair of values"}.get(
+        order, f"value and each set of at most {order} values"
+    )
 
 
 def count(n: int, singular: str, plural: str | None = None) -> str:
@@ -346,6 +366,18 @@ def explained(case: Case, solvability: Solvability) -> str:
     str
     """
     text = solvability.explain(case.table.labels)
+    learner = f"learner of order {case.order}"
+    if f"every {SUM}, with f" not in text:
+        text = text.replace(f"every {SUM}", f"every {SUM} with outputs f")
+    # The reader is told of learners, not of sums of conjunctions.
+    text = text.replace(f"some {SUM} equals", f"a {learner} can give")
+    text = text.replace(f"some {SUM} separates the", f"a {learner} can give all")
+    text = text.replace(f"no {SUM} separates the", f"no {learner} can give all")
+    text = text.replace("Such sums could", "Such learners could")
+    text = text.replace(
+        "; so these weighted margins add up to 0 and can't all be positive", NOT_ALL
+    )
+    text = text.replace(SUM, learner)
     return LONG_PERCENT.sub(lambda found: percent_of_three_digits(float(found[0])), text)
 
 

@@ -66,11 +66,18 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
         case,
         f"No learner of order {case.order} can answer all "
         f"{count(len(case.held_out), 'held-out combination')} of {name}. "
-        f"{one_line(explained(case, solvability))} {_unexplained(solvability)}Choose "
-        f"targets that such sums can have, {higher}or train a network that learns its features "
+        f"{_proof(case, solvability)} {_unexplained(solvability)}Choose "
+        f"targets that such learners can give, {higher}or train a network that learns its features "
         "and check its predictions.",
         NO_ROWS if proof is None else case.rows_of(proof.rows),
     )
+
+
+def _proof(case: Case, solvability: Solvability) -> str:
+    """Return why not, without the words that repeat that it is not solvable."""
+    words = one_line(explained(case, solvability)).removeprefix("Not solvable: ")
+    is_sum = words.startswith(("f(", "f[")) or not words[:1].isalpha()
+    return f"Proof: {words}" if is_sum else f"{words[:1].upper()}{words[1:]}"
 
 
 def _unexplained(solvability: Solvability) -> str:
@@ -83,7 +90,7 @@ def _unexplained(solvability: Solvability) -> str:
     # Without a certificate the explanation has named the share.
     if solvability.certificate is not None:
         # With none allowed the search may end before the best sum.
-        best = "best such sum" if tolerated > 0 else "best such sum found"
+        best = "best such learner" if tolerated > 0 else "best such learner found"
         sentence = (
             f"The {best} leaves {100.0 * solvability.unexplained:.3g} % of the variance of the "
             f"held-out targets unexplained; the threshold 'unexplained' allows {allowed}"
@@ -124,16 +131,19 @@ def _open_answers(evidence: Evidence, determination: Determination, settings: Se
     total, n_open = len(is_open), int(is_open.sum())
     single = n_open == 1
     message = (
-        f"Training does not determine {n_open:,} of {count(total, 'held-out combination')} of "
-        f"{printable(case.name)} ({percent(n_open / total)}) for {_learners(case)}, such as "
-        f"{combination(case, int(case.held_out[example]))}: "
+        f"Training does not determine the answers of {_learners(case)} to {n_open:,} of "
+        f"{count(total, 'held-out combination')} of {printable(case.name)} "
+        f"({percent(n_open / total)}), such as {combination(case, int(case.held_out[example]))}: "
+        "two that fit training equally well may differ there. "
     )
     part = "a value"
     if case.order > 1:
-        part += f" or a conjunction of at most {case.order} components"
-    reason = f"no weighted sum of training combinations equals {'it' if single else 'them'}"
+        part += f" or a set of at most {case.order} values"
+    reason = "their answers follow from no weighted sum of training answers"
+    if single:
+        reason = "its answer follows from no weighted sum of training answers"
     if not len(plain):
-        message += f"{'it' if single else 'each'} has {part} that training lacks."
+        message += f"{'It' if single else 'Each'} has {part} that training lacks."
     elif unseen.any():
         n_unseen = int(unseen.sum())
         has = "has" if n_unseen == 1 else "have"
@@ -141,8 +151,8 @@ def _open_answers(evidence: Evidence, determination: Determination, settings: Se
     else:
         parts = "values"
         if case.order > 1:
-            parts = f"conjunctions of at most {case.order} components"
-        message += f"all {'its' if single else 'their'} {parts} occur in training, but {reason}."
+            parts = f"sets of at most {case.order} values"
+        message += f"All {'its' if single else 'their'} {parts} occur in training, but {reason}."
     if settings.determined < 1:
         message += f" The threshold 'determined' is {percent(float(settings.determined))}."
     steps = evidence.additions.steps if evidence.additions else ()
@@ -188,10 +198,10 @@ def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding
         yield finding_of(
             "at-chance",
             case,
-            f"{_learners(case).capitalize()} are predicted to reach a balanced accuracy of at most "
-            f"{percent(best)} on {name} over {_range(case, prediction)}; guessing among the labels "
-            f"reaches {percent(prediction.chance)}. Add training combinations that contradict the "
-            "misleading association, or hold out other combinations.",
+            f"{_learners(case).capitalize()} are predicted to reach a balanced accuracy (mean over "
+            f"labels) of at most {percent(best)} on {name}, over {_range(case, prediction)}; "
+            f"guessing among the labels reaches {percent(prediction.chance)}. Add training "
+            "combinations in which the same values have other labels, or hold out other ones.",
             rows,
         )
     elif evidence.is_better_than_guesses is False:
@@ -275,8 +285,8 @@ def failed_values(evidence: Evidence) -> Iterator[Finding]:
     yield finding_of(
         "failed-value",
         case,
-        f"At {representation_name(point)}, {wrong}. Add training combinations that contradict the "
-        "misleading association.",
+        f"At {representation_name(point)}, {wrong}. Add training combinations in which the "
+        "same values have other labels.",
         case.rows_of(case.held_out[has]),
         names[0],
     )
@@ -311,8 +321,9 @@ def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]
             "salience-limit",
             case,
             f"Labels of {printable(case.name)} are predicted right only "
-            f"{salience_range(name, since, until)}: its salience, how strongly a change of it "
-            f"changes the inputs or features. Within {settings.salience:g} times they should be. "
+            f"{salience_range(name, since, until)} (salience: how strongly a change of a component "
+            "changes the inputs or features of a learner). They should be for any salience from "
+            f"1/{settings.salience:g} to {settings.salience:g} times that of the others. "
             f"{_standing(sweep, component)}Add training rows in which values of {name} have other "
             f"labels{_or_features(sweep)}.",
             case.rows_of(case.held_out),
@@ -327,13 +338,13 @@ def _standing(sweep: SalienceSweep, component: int) -> str:
     at = float(sweep.measured[component])
     since, until = (float(end[component]) for end in sweep.range_of_all)
     place = "within" if since <= at <= until else "beyond"
-    return f"In the measured features it counts {number(at)} times as much, {place} that. "
+    return f"In the measured features it is {number(at)} times as salient, {place} that range. "
 
 
 def _or_features(sweep: SalienceSweep) -> str:
     if sweep.measured is not None:
         return ""
-    return ", or pass features of your network (--features) to see where it stands"
+    return ", or pass features of your network (--features) to see how salient it is there"
 
 
 def _carried_over(case: Case, prediction: Prediction) -> float:
@@ -352,20 +363,22 @@ def _strong_leak(case: Case, prediction: Prediction, settings: Settings) -> Find
     point = prediction.points[prediction.reference]
     slope = _carried_over(case, prediction)
     slope = slope if abs(slope) > ROUNDING else 0.0
-    reason = "the remainder is memorised for each training combination and does not carry over"
+    reason = (
+        "the rest is memorised for single training combinations and does not carry over to others"
+    )
     if slope <= 0:
         reason = "what carries over from training does not follow the targets"
     elif prediction.readout:
         reason = (
-            "the remainder is memorised for each training combination, or lost to the noise of "
+            "the rest is memorised for single training combinations, or lost to the noise of "
             "single rows"
         )
     return finding_of(
         "strong-leak",
         case,
-        f"At {representation_name(point)}, {_slope(case, prediction, slope)} below the threshold "
-        f"{settings.leak_slope:g}): {reason}. Show the values in more training combinations, or "
-        "use a representation that gives the full combination a smaller share.",
+        f"At {representation_name(point)}, {_slope(case, prediction, slope)} (the threshold, "
+        f"leak_slope, is {settings.leak_slope:g}): {reason}. Show the values in more training "
+        "combinations, or use a representation in which inputs with common parts are more alike.",
         case.rows_of(case.held_out),
     )
 
@@ -374,22 +387,22 @@ def _slope(case: Case, prediction: Prediction, slope: float) -> str:
     """Return what is below the threshold in words, up to its name in brackets."""
     name = printable(case.name)
     if not case.has_labels:
-        return (
-            f"predictions for {name} change by {number(slope)} when the targets change by 1 (leak "
-            "slope"
-        )
+        return f"predictions for {name} change by {number(slope)} where the targets change by 1"
     if prediction.readout:
         point = prediction.points[prediction.reference]
         return (
             f"single rows of {name} are answered with a balanced accuracy of "
-            f"{percent(point.balanced_accuracy)}, where guessing has {percent(prediction.chance)} "
-            f"({number(slope)} of the possible gain,"
+            f"{percent(point.balanced_accuracy)}, where guessing has {percent(prediction.chance)}: "
+            f"{number(slope)} of the possible gain"
         )
     if slope < 0:
-        return f"outputs for {name} are higher for wrong labels than for correct ones (leak slope"
+        return (
+            f"outputs for {name} are higher for wrong labels than for correct ones, by "
+            f"{number(-slope)} of how far apart these are in training"
+        )
     return (
         f"outputs for correct and wrong labels of {name} lie {number(slope)} times as far apart "
-        "as in training (leak slope"
+        "as in training"
     )
 
 
@@ -398,6 +411,6 @@ def _range(case: Case, prediction: Prediction) -> str:
     if not points:
         return representation_name(prediction.points[0])
     words = f"{points[0].label} to {points[-1].label}" if len(points) > 1 else points[0].label
-    words += f" of {learners(case, prediction)}"
+    words += learners(case, prediction)
     has_measured = len(points) < len(prediction.points)
     return words + (" and the measured representation" if has_measured else "")

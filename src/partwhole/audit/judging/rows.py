@@ -232,14 +232,18 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
     misleading = [item for item in evidence.shortcuts if item.misleads]
     for shortcut in misleading[:MOST_SHORTCUTS]:
         name = alone(case, shortcut)
-        examples = "; ".join(shifted(case, shortcut, item) for item in shortcut.examples[:1])
+        closely = "how closely the answers of your network follow"
+        if case.has_labels:
+            closely = "in how many test rows your network answers"
+        examples = "".join(
+            f" For example, {shifted(case, shortcut, item)}." for item in shortcut.examples[:1]
+        )
         yield finding_of(
             "shortcut",
             case,
-            f"{alone_predicts(case, shortcut)}{f': {examples}' if examples else ''}. A learner "
-            f"that relies on {name} is misled. Add training rows in which its values have other "
-            "targets; or keep the split, if it is to test this, and report how often "
-            f"{name} alone gives the answers of your network.",
+            f"{alone_predicts(case, shortcut)}.{examples} A learner that relies on {name} is "
+            "misled. Add training rows in which its values have other targets; or, if the split is "
+            f"meant to test this, keep it and report {closely} what {name} alone predicts.",
             _tested_rows(case),
             name,
         )
@@ -248,7 +252,7 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
         yield finding_of(
             "shortcut",
             case,
-            f"{count(len(left), 'weaker one')} of {printable(case.name)}: {', '.join(left)}.",
+            f"{count(len(left), 'weaker shortcut')} in {printable(case.name)}: {', '.join(left)}.",
             _tested_rows(case),
             "weaker shortcuts",
         )
@@ -325,8 +329,8 @@ def not_held_out(case: Case) -> Iterator[Finding]:
     if n_changed:
         message += f"; {n_changed:,} of them with a target that training does not give it"
     message += (
-        ". Nothing in this split is held out, so nothing else was tested. Hold out whole "
-        "combinations."
+        ". This split has no new combination, so it says nothing of generalisation to them. Hold "
+        "out whole combinations."
         if len(rows) == total
         else ". These rows do not test unseen combinations, and no other number in this report "
         f"counts them. Remove them from the test split. If {name} is an ordinary validation "
@@ -359,7 +363,7 @@ def thin_coverage(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     if not thin:
         return
     listed = "; ".join(
-        f"{conjunction(case, [value.component], [value.value])} ({value.n_train})"
+        f"{conjunction(case, [value.component], [value.value])} (in {value.n_train})"
         for value in thin[:MOST_THIN]
     )
     remaining = f"; and {len(thin) - MOST_THIN:,} more" if len(thin) > MOST_THIN else ""

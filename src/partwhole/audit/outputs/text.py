@@ -15,6 +15,7 @@ from partwhole.audit.outputs.lines import wrapped as _wrapped
 from partwhole.audit.predicted import Prediction, SalienceSweep
 from partwhole.audit.predictions_in_words import (
     NO_SWEEP,
+    SALIENCE,
     learners,
     measured,
     representation_name,
@@ -27,6 +28,7 @@ from partwhole.audit.wording import (
     OPEN,
     conjunction,
     count,
+    each,
     explained,
     further_orders,
     number,
@@ -43,14 +45,16 @@ if TYPE_CHECKING:
 MOST_OF_A_RULE = 20
 MOST_WORST = 3
 WHO = (
-    "The verdict is for learners whose features stay as they are in training: a linear layer or a "
+    "The verdict is for learners whose features training does not change: a linear layer or a "
     "kernel on fixed features, or a very wide network. A network that learns its features may do "
     "better or worse: train it, and check its predictions with partwhole.measures.additivity."
 )
 LEGEND = (
-    "(In test: values, pairs or larger sets of held-out combinations, and how many of them "
-    "training lacks. Determined: all such learners that fit training agree. Solvable: one of them "
-    "could answer all. Fit: the share of training that they explain.)"
+    "(In training, in test: how many values (order 1), pairs of values (order 2) or larger sets "
+    "training and the held-out combinations have; lacking: how many of the latter training lacks. "
+    "Determined: held-out combinations to which all learners of the order that fit training give "
+    "the same answer. Solvable: whether one of them can answer all. Fit: the share of training "
+    "that they explain. -: not computed.)"
 )
 # Conjunctions that are named below the ladder.
 MOST_LACKING = 12
@@ -87,12 +91,11 @@ def _lines(report: AuditReport) -> Iterator[str]:
         f"number of values: {names}; target {target}."
     )
     yield from _wrapped(
-        f"Order {report.order}: such a learner adds up one number for each "
-        f"{_each(report.order)}. {WHO}"
+        f"A learner of order {report.order} adds up one number for each {each(report.order)}. {WHO}"
     )
     if report.order < table.n_components - 1:
         yield from _wrapped(
-            "In deep networks more parts interact: the table below has the verdict at higher "
+            "In deep networks more values may interact: the table below has the verdict at higher "
             f"orders, and --require-order {report.order + 1} makes the next one count."
         )
     yield from _findings(report.findings)
@@ -116,13 +119,6 @@ def _target(table: AuditTable) -> str:
     first_labels = ", ".join(printable(label, 20) for label in table.labels[:6])
     remaining = f" and {len(table.labels) - 6:,} more" if len(table.labels) > 6 else ""
     return f"{target} (labels {first_labels}{remaining})"
-
-
-def _each(order: int) -> str:
-    """Return for what learners of an order have a number each."""
-    return {1: "value", 2: "value and each pair of values"}.get(
-        order, f"value and each set of at most {order} values"
-    )
 
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
@@ -159,14 +155,16 @@ def _split(evidence: Evidence) -> Iterator[str]:
     line = f"{count(n_held_out, 'held-out combination')}; training has {train:,}."
     n_groups = evidence.coverage.n_graph_components
     if n_groups > 1:
-        line += f" Values that occur together in training form {n_groups:,} groups, with no links."
+        line += (
+            f" Values that training links by its combinations form {n_groups:,} separate groups."
+        )
     yield from _wrapped(line)
     yield from _ladder(evidence)
     determination = evidence.determination
     if determination is not None:
         yield from _wrapped(
-            f"Determined: {share_of(determination)} ({int(determination.determined.sum()):,} "
-            f"of {len(determination.determined):,}"
+            f"Determined: {share_of(determination)} of held-out combinations "
+            f"({int(determination.determined.sum()):,} of {len(determination.determined):,}"
             + (
                 f"; {int(determination.undecided.sum()):,} not decided)."
                 if determination.undecided.any()
@@ -249,14 +247,14 @@ def _along(evidence: Evidence, prediction: Prediction) -> str:
         return ""
     last = f" to {inside[-1].label}" if len(inside) > 1 else ""
     learner = learners(evidence.case, prediction)
-    return f" over {inside[0].label}{last} of {learner}"
+    return f" over {inside[0].label}{last}{learner}"
 
 
 def _accuracy(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
     """Yield the share of rows that are predicted right, with its limit and its baselines."""
     inside = [inner for inner in prediction.points if not np.isnan(inner.position)]
     at = prediction.points[prediction.reference]
-    line = f"Predicted accuracy of such learners, by rows{_along(evidence, prediction)}: "
+    line = f"Predicted share of held-out rows answered right{_along(evidence, prediction)}: "
     if inside:
         scores = [inner.accuracy for inner in inside]
         low, high = percent(min(scores)), percent(max(scores))
@@ -277,11 +275,14 @@ def _accuracy(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
         f"{percent(prediction.chance)}"
     )
     if prediction.balanced_ceiling < 1.0 - 1e-9:
-        line += f"; the commonest label of each combination: {percent(prediction.balanced_ceiling)}"
+        line += (
+            "; answering the commonest label of each combination: "
+            f"{percent(prediction.balanced_ceiling)}"
+        )
     line += "."
     if prediction.ties:
         line += (
-            f" {count(prediction.ties, 'combination')} with several highest outputs "
+            f" {count(prediction.ties, 'combination')} with a tie for the highest output "
             f"{'counts' if prediction.ties == 1 else 'count'} in part."
         )
     yield from _wrapped(line)
@@ -308,8 +309,8 @@ def _error(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
     line += "."
     if not np.isnan(slope):
         line += (
-            f" Where held-out targets differ by 1, predictions differ by {number(slope)} (the leak "
-            "slope; 1 is exact)."
+            f" Where held-out targets differ by 1, predictions differ by {number(slope)} (1 would "
+            "be right)."
         )
     yield from _wrapped(line)
 
@@ -349,7 +350,10 @@ def _saliences(evidence: Evidence, sweep: SalienceSweep) -> Iterator[str]:
         if low > 0.0 or high < float("inf")
     ]
     words = "; and ".join(limited) or "at every salience of a component that was tried"
-    yield from _wrapped(f"All labels that can be are predicted right {words}.")
+    every = "All held-out labels are predicted right"
+    if sweep.ceiling < 1.0 - 1e-9:
+        every = "All held-out labels for which this is possible are predicted right"
+    yield from _wrapped(f"{every} {words} ({SALIENCE}).")
 
 
 def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
@@ -359,7 +363,12 @@ def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
             f"{additions.of:,} unseen combinations tried):"
         )
         before = additions.determined
-        for step in additions.steps:
+        for i, step in enumerate(additions.steps):
+            # What follows only strengthens what carries over: see the page.
+            if before == 1.0:
+                n_more = len(additions.steps) - i
+                yield from _item(f"All are determined then; the page has {n_more:,} more.")
+                break
             gains = []
             if step.determined != before:
                 gains.append(f"determined {percent(before)} -> {percent(step.determined)}")

@@ -158,8 +158,8 @@ def _nothing(evidence: Evidence) -> Html:
     rows = count(len(case.also_seen), "row")
     return tag(
         "p",
-        f"Nothing is held out: training contains the combination of each of the {rows} of this "
-        "test split, so nothing was tested or predicted.",
+        f"No combination is held out: training contains the combination of each of the {rows} of "
+        "this test split, so nothing was tested or predicted.",
     )
 
 
@@ -240,8 +240,9 @@ def _learners(report: AuditReport) -> Html:
             "p",
             "To check this for a network, train it and pass its predictions for all rows to ",
             tag("code", "partwhole.measures.additivity(task, predictions, max_order=K)"),
-            ". A value near 1 means that its held-out outputs are a sum of seen conjunctions, so "
-            "this page applies to it; a value clearly below 1 means that the page does not apply.",
+            ". A value near 1 means that its held-out outputs are such sums of numbers for values "
+            "of training, so this page applies to it; a value clearly below 1 means that it does "
+            "not.",
         ),
     )
 

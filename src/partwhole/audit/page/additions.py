@@ -34,9 +34,9 @@ def additions(evidence: Evidence, search: Additions) -> Html:
             evidence.case,
             further_changes,
             1 + len(settling),
-            "Further combinations, which reduce the leak"
+            "Further combinations, so that more of what is learned carries over"
             if settling
-            else "Combinations to add, which reduce the leak",
+            else "Combinations to add, so that more of what is learned carries over",
         ),
         tag(
             "details",
@@ -64,8 +64,8 @@ def _aim(settling: bool) -> str:
         "use their targets; it maximises "
     )
     leak = (
-        "the smallest eigenvalue that governs the leak: the larger it is, the more of the learned "
-        "function carries over to held-out combinations."
+        "how much of what is learned carries over to held-out combinations where it carries over "
+        "least (the larger the smallest eigenvalue below, the more)."
     )
     if not settling:
         return f"{words}{leak} Training already determines every held-out combination."

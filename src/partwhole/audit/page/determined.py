@@ -12,7 +12,7 @@ from partwhole.audit.page.grid import LABELLED, draw
 from partwhole.audit.page.marks import added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
 from partwhole.audit.page.words import combination, conjunction, exact, listed, share
-from partwhole.audit.wording import count, printable
+from partwhole.audit.wording import count, each, printable
 from partwhole.limits.proofs.ambiguity import Ambiguity
 from partwhole.limits.proofs.derivation import Derivation
 from partwhole.limits.proofs.determination import Determination
@@ -42,7 +42,7 @@ def determined(evidence: Evidence) -> Html:
     return join(
         tag(
             "p",
-            "Do all sums of conjunctions that agree on the training set also agree on the held-out "
+            "Do all such learners that agree on the training set also agree on the held-out "
             "combinations? If not, the answer depends on the learner, not on training.",
             class_="question",
         ),
@@ -72,7 +72,7 @@ def _verdict(determination: Determination) -> tuple[Html, str]:
     if n_unseen:
         part = "value"
         if determination.order > 1:
-            part = f"conjunction of at most {determination.order} components"
+            part = f"set of at most {determination.order} values"
         reasons.append(f"{n_unseen:,} with a {part} that training lacks")
     if n_plain:
         reasons.append(f"{n_plain:,} although training has all of their parts")
@@ -210,14 +210,14 @@ def _derivation(case: Case, i: int, derivation: Derivation) -> Html:
         sums = added_up(derivation.weights.tolist(), y[derivation.rows, 0].tolist(), total)
         check = tag("p", tag("code", sums), class_="sum")
     caption = (
-        f"This equation holds for every sum of conjunctions of at most "
-        f"{count(case.order, 'component')}, so training determines {name}."
+        f"This equation holds for every learner that adds up one number for each "
+        f"{each(case.order)}, with f its output, so training determines {name}."
     )
     if single:
         caption += (
-            f" A sum with these training targets gives {exact(total)}; the true target is "
+            f" One with these training targets gives {exact(total)}; the true target is "
             f"{exact(y[row, 0])}. A learner that memorises part of the training set carries over "
-            "less: see the leak slope."
+            "less: see the slope of its predictions."
         )
     return join(
         tag("h4", f"A determined example: {name}"),

@@ -11,7 +11,7 @@ from partwhole.audit.case import TRAIN, AuditTable
 from partwhole.audit.headline import doubted_at_the_measured, headline
 from partwhole.audit.page.words import listed, number, share
 from partwhole.audit.predictions_in_words import representation_name
-from partwhole.audit.wording import count, printable
+from partwhole.audit.wording import count, each, printable
 from partwhole.page import Html, join, tag
 
 if TYPE_CHECKING:
@@ -25,10 +25,7 @@ NUMBERED = r"(\border \d+|>?\d+ %|\b(?:\d[\d,]*(?<!,)|no) \w+)"
 
 def kind(order: int) -> str:
     """Return the description of the learners that the verdict covers."""
-    terms = {1: "value", 2: "value and each pair of values"}.get(
-        order, f"value and each set of at most {order} values"
-    )
-    return f"that add up one number for each {terms}"
+    return f"that add up one number for each {each(order)}"
 
 
 def between(order: int, n_components: int) -> str:
@@ -50,7 +47,7 @@ def standing(report: AuditReport) -> tuple[str, str, str]:
         sentence = f"Training does not support the tested combinations, {whom}."
         return "fails", "✗", sentence
     if not any(len(item.case.held_out) for item in report.evidence):
-        return "open", "○", "Nothing is held out, so nothing was tested."
+        return "open", "○", "No combination is held out, so none was tested."
     silenced = [
         item for item in report.findings if item.severity == "error" and item.silenced is not None
     ]
@@ -125,9 +122,9 @@ def _learners(report: AuditReport) -> Html:
     cut = ""
     if order < n - 1:
         cut = (
-            f" In deep networks {between(order, n)} parts interact too: the table of each test "
-            f"split has the verdict for them, and --require-order {order + 1} makes the next order "
-            "count."
+            f" In deep networks {between(order, n)} values may interact too: the table of each "
+            f"test split has the verdict for them, and --require-order {order + 1} makes the next "
+            "order count."
         )
     return tag(
         "p",
@@ -153,8 +150,8 @@ def _tiles(report: AuditReport) -> Html:
         scores = share(min(best))
     tiles = [
         (f"{h:,}", "held-out combinations", "in test and not in training"),
-        (solved, "solvable", "some sum of seen conjunctions answers all of them"),
-        (share(report.determined), "determined", "training determines the answer of such sums"),
+        (solved, "solvable", "one of such learners can answer all of them"),
+        (share(report.determined), "determined", "all such learners that fit training agree there"),
     ]
     if not report.table.has_target:
         del tiles[1]

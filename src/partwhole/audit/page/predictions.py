@@ -62,7 +62,7 @@ def _summary(case: Case, prediction: Prediction) -> str:
             else ""
         )
         ties = (
-            f" {count(prediction.ties, 'combination')} with several highest outputs "
+            f" {count(prediction.ties, 'combination')} with a tie for the highest output "
             f"{'counts' if prediction.ties == 1 else 'count'} in part."
             if prediction.ties
             else ""
@@ -106,6 +106,8 @@ def _representation(case: Case, at: Point) -> str:
 
 def _axis(case: Case, prediction: Prediction) -> str:
     """Return the variable of the range, and the order up to which learners generalise."""
+    if prediction.axis.startswith("salience"):
+        return "salience S, the share of each component in how similar two inputs are"
     if case.order >= case.task.n_components - 1:
         return prediction.axis
     return f"{prediction.axis}, generalising up to order {case.order}"
@@ -233,7 +235,7 @@ def _table(case: Case, prediction: Prediction) -> Html:
         "Share of the full combination",
         "Squared error",
         *(["Accuracy", "Balanced accuracy"] if labels else []),
-        "Leak slope",
+        "Slope of predictions",
     ]
     return tag(
         "details",
@@ -241,7 +243,8 @@ def _table(case: Case, prediction: Prediction) -> Html:
         table(
             headings,
             lines_,
-            caption="Predictions at each representation; shares are of one conjunction each",
+            caption="Predictions at each representation; shares of one value, pair or set each in "
+            "how similar two inputs are",
             numbers=range(1, len(headings)),
         ),
     )
@@ -249,11 +252,11 @@ def _table(case: Case, prediction: Prediction) -> Html:
 
 def _leak(case: Case, at: Point) -> str:
     if math.isnan(at.leak_slope):
-        return "The held-out targets do not vary, so the leak slope is undefined."
+        return "The held-out targets do not vary, so the slope of predictions is undefined."
     return (
-        f"Leak slope at {_representation(case, at)}: {number(at.leak_slope, 3)}. When held-out "
-        f"targets differ by 1, predictions differ by {number(at.leak_slope, 3)} on average; 1 "
-        "means no leak, and 0 means that nothing carries over from training."
+        f"At {_representation(case, at)}, where held-out targets differ by 1, predictions differ "
+        f"by {number(at.leak_slope, 3)} on average, their slope: 1 means that all that is learned "
+        "carries over from training, and 0 that nothing does, since it is memorised."
     )
 
 

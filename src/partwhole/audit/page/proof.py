@@ -13,7 +13,7 @@ from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import SHOWN, added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
 from partwhole.audit.page.words import combination, conjunction, exact
-from partwhole.audit.wording import count, explained, printable
+from partwhole.audit.wording import count, each, explained, printable
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.certificates import Certificate
 from partwhole.page import Html, join, table, tag
@@ -36,8 +36,8 @@ def solvable(evidence: Evidence) -> Html:
         None: mark("open", "?", "Not decided"),
     }[solvability.solvable]
     question = (
-        "Does any sum of training's conjunctions, each of at most "
-        f"{count(solvability.order, 'component')}, give every held-out combination its "
+        "Can a learner that adds up one number for each "
+        f"{each(solvability.order)} of training give every held-out combination its "
         + ("label?" if evidence.case.has_labels else "target?")
     )
     certificate = None
@@ -99,13 +99,13 @@ def proof(case: Case, certificate: Certificate, order: int) -> Html:
         "p",
         f"Targets{_numbers(case, certificate)} of "
         f"{count(len(set(rows.tolist())), 'held-out combination')}{_constant(case, rows)}, summed "
-        f"with the signs above, give {exact(certificate.total)}. For every sum of seen "
-        f"conjunctions{_output(case, certificate)}, its outputs summed in the same way give 0, "
-        f"because each seen conjunction occurs{' for every label' if rivals else ''} equally "
+        f"with the signs above, give {exact(certificate.total)}. For every such learner"
+        f"{_output(case, certificate)}, its outputs summed in the same way give 0, because each "
+        f"{each(order)} of training occurs{' for every label' if rivals else ''} equally "
         "often with + and with −. ",
         "Therefore these labels cannot all be correct."
         if case.has_labels
-        else "Therefore no such sum can have these targets.",
+        else "Therefore no such learner can give these targets.",
         _by_hand(len(rows), bool(rivals)),
     )
     formula = None
@@ -264,10 +264,10 @@ def _balance(case: Case, rows: np.ndarray, weights: np.ndarray, order: int) -> H
             )
     return _folded(
         "Why the outputs sum to 0",
-        ["Conjunction", "In training", "With +", "With −", "Left over"],
+        ["Values", "In training", "With +", "With −", "Left over"],
         lines,
-        "All conjunctions of these combinations: unseen ones contribute nothing, and seen ones "
-        "cancel",
+        "All numbers that such a learner adds up here: unseen ones contribute nothing, and seen "
+        "ones cancel",
         (2, 3, 4),
         None,
         False,

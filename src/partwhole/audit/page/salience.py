@@ -8,7 +8,7 @@ from partwhole.audit.case import Case
 from partwhole.audit.page.charts import drawing
 from partwhole.audit.page.words import number, share
 from partwhole.audit.predicted import SalienceSweep
-from partwhole.audit.predictions_in_words import salience_range, too_salient
+from partwhole.audit.predictions_in_words import SALIENCE, salience_range, too_salient
 from partwhole.audit.wording import printable
 from partwhole.page import Html, join, table, tag
 
@@ -48,8 +48,8 @@ def _summary(case: Case, sweep: SalienceSweep) -> str:
         if low > 0.0 or high < math.inf
     ]
     if not limited:
-        return "All are right at every salience that was tried, for each of the learners."
-    return f"All are right {'; and '.join(limited)}, for each of the learners."
+        return f"All are right at every salience that was tried ({SALIENCE}), for each learner."
+    return f"All are right {'; and '.join(limited)} ({SALIENCE}), for each learner."
 
 
 def _picture(names: list[str], sweep: SalienceSweep) -> Html:

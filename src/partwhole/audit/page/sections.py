@@ -104,10 +104,11 @@ def _ladder(evidence: Evidence) -> Html:
                 "Time",
             ],
             lines,
-            caption="By order: how many values, pairs or larger sets training has, how many of "
-            "those in held-out combinations it lacks, and which combinations that determines. "
-            "Determined: all learners of the order that fit training agree. Solvable: one of them "
-            "could answer all. Fitted: the share of training that they explain",
+            caption="By order: how many values (order 1), pairs of values (order 2) or larger sets "
+            "training has, and how many of those in held-out combinations it lacks. Determined: "
+            "held-out combinations to which all learners of the order that fit training give the "
+            "same answer. Solvable: whether one of them can answer all. Fitted: the share of "
+            "training that they explain",
             numbers=(1, 2, 3, 5, 6),
         ),
         named,
@@ -200,7 +201,8 @@ def shortcuts(evidence: Evidence) -> Html:
                 "test split; training rows are predicted from the others."
                 if labels
                 else "Each value predicts its mean; training rows are predicted from the others. "
-                "The slope in test is the change of targets where a change by 1 is predicted."
+                "The slope in test is by how much targets rise there where it predicts that they "
+                "rise by 1."
             )
             + (
                 " Of some, marked with a star, the training rows are those with the values of the "

@@ -34,9 +34,10 @@ def exact(value: Real) -> str:
 
     Examples
     --------
-    >>> exact(-4.0), exact(1 / 3), exact(12345678.0)
-    ('−4', '0.333333', '12345678')
+    >>> exact(-4.0), exact(1 / 3), exact(12345678.0), exact(-0.0)
+    ('−4', '0.333333', '12345678', '0')
     """
+    value = value + 0.0  # no minus sign of 0
     whole = float(value).is_integer() and abs(value) < 1e15
     return (f"{value:.0f}" if whole else f"{value:.6g}").replace("-", "−")
 

@@ -74,7 +74,7 @@ def trivial(
         if n_answers > 1 and pairs == len(np.unique(column)) <= len(column) / 2 and len(of) > 1:
             return [
                 f"{name} alone gives {asked} in every row. A learner that receives it needs "
-                "nothing else; the audit is then of whether other components mislead."
+                "nothing else; what the audit then shows is whether other components mislead it."
             ]
     return []
 
