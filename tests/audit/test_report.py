@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from dataclasses import replace
+from html import unescape
 from importlib import import_module
 from time import sleep
 
+import audit_samples
 import numpy as np
 import pandas as pd
 import pytest
@@ -509,3 +512,34 @@ def test_what_was_not_decided_is_told_as_such(monkeypatch):
         in report.to_html()
     )
     assert report.evidence[0].to_frame()["determined"].tolist() == [None] * 9
+
+
+JARGON = (
+    "seen conjunction",
+    "sum of conjunctions",
+    "sums of conjunctions",
+    "such sum",
+    "leak slope",
+    "S(1; 2)",
+    "least-norm",
+    "misleading association",
+)
+
+
+@pytest.mark.parametrize("sample", ["sums", "faulty", "products", "votes", "scenes", "one_label"])
+def test_text_and_page_are_without_jargon(sample):
+    report = getattr(audit_samples, sample)()
+    page = unescape(re.sub("<[^>]+>", " ", report.to_html().partition('id="rules"')[0]))
+    for text in (flat(report), " ".join(page.split())):
+        lower = text.lower()
+        assert [word for word in JARGON if word.lower() in lower] == []
+
+
+def test_the_text_ends_its_additions_where_all_is_determined():
+    report = audit_samples.faulty()
+    steps = report.evidence[0].additions.steps
+    n_needed = 1 + [step.determined for step in steps].index(1.0)
+    assert n_needed < len(steps)
+    text = flat(report)
+    assert f"All are determined then; the page has {len(steps) - n_needed} more." in text
+    assert "no change in what is determined" not in text

@@ -240,7 +240,7 @@ def _learners(report: AuditReport) -> Html:
             "p",
             "To check this for a network, train it and pass its predictions for all rows to ",
             tag("code", "partwhole.measures.additivity(task, predictions, max_order=K)"),
-            ". A value near 1 means that its held-out outputs are such sums of numbers for values "
+            ". A value near 1 means that its held-out outputs are sums of numbers for values "
             "of training, so this page applies to it; a value clearly below 1 means that it does "
             "not.",
         ),
