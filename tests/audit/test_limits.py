@@ -15,7 +15,7 @@ from audit_tables import table_of
 from partwhole.audit import Settings, audit_split
 from partwhole.audit.additions import support
 from partwhole.audit.judging.judge import judge
-from partwhole.audit.prediction import prediction
+from partwhole.audit.prediction import places
 from partwhole.audit.prediction.prediction import predict
 from partwhole.limits.order_sweep import OrderProblem
 from partwhole.limits.solvers import shared_table, sparse_primal
@@ -116,7 +116,7 @@ def test_a_range_that_is_known_in_part_condemns_no_split(labels):
 def test_the_point_of_reference_is_computed_first_and_the_rest_as_time_allows(monkeypatch):
     case = table_of(np.random.default_rng(4), (5, 4, 3), 50, labels=3).case(1, 2)
     whole = {point.label: point for point in predict(case).points}
-    for module in ("audit.prediction.prediction", "limits.order_sweep"):
+    for module in ("audit.prediction.places", "limits.order_sweep"):
         monkeypatch.setattr(f"partwhole.{module}.COARSE_COLUMNS", 10)
     now = [0.0]
 
@@ -139,7 +139,7 @@ def test_the_point_of_reference_is_computed_first_and_the_rest_as_time_allows(mo
 
 def test_conjugate_gradients_stop_at_the_deadline(monkeypatch):
     case = table_of(np.random.default_rng(4), (5, 4, 3), 50, labels=3).case(1, 2)
-    for module in ("audit.prediction.prediction", "limits.order_sweep"):
+    for module in ("audit.prediction.places", "limits.order_sweep"):
         monkeypatch.setattr(f"partwhole.{module}.COARSE_COLUMNS", 10)
     monkeypatch.setattr("partwhole.limits.order_sweep.DIRECT_COLUMNS", 10)
     monkeypatch.setattr(sparse_primal, "COARSE_COLUMNS", 10)
@@ -199,7 +199,7 @@ def test_training_is_fitted_once_for_all_splits(monkeypatch, n_splits):
     report = audit_split(frame, ["a", "b", "c"], "y", "split")
     assert len(report.evidence) == n_splits
     # Null functions of both orders.
-    assert calls == {"cho_factor": len(prediction.DEPTHS), "null_basis": 2, "fill": 1}
+    assert calls == {"cho_factor": len(places.DEPTHS), "null_basis": 2, "fill": 1}
 
 
 def test_many_outputs_take_one_factor_for_each_kernel(monkeypatch):
@@ -227,7 +227,7 @@ def test_many_outputs_take_one_factor_for_each_kernel(monkeypatch):
         frame, ["a", "b", "c"], "y", "split", require_order=2, add=0, time_limit=600
     )
     forecast = report.evidence[0].prediction
-    assert len(calls) == len(forecast.points) == len(prediction.FEWER_DEPTHS)
+    assert len(calls) == len(forecast.points) == len(places.FEWER_DEPTHS)
     assert forecast.unsolved == ()
 
 

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.audit.case import AuditTable
-from partwhole.audit.prediction import prediction
+from partwhole.audit.prediction import answers, places
 from partwhole.audit.prediction.prediction import predict
 from partwhole.features import OrderKernel, OverlapKernel
 
@@ -119,7 +119,7 @@ def test_the_measured_point(order, noise):
 def test_many_conjunctions_thin_the_depths(monkeypatch):
     case = table_of(np.random.default_rng(4), (5, 4, 3), 50, labels=3).case(1, 2)
     whole = predict(case)
-    for module in ("audit.prediction.prediction", "limits.order_sweep"):
+    for module in ("audit.prediction.places", "limits.order_sweep"):
         monkeypatch.setattr(f"partwhole.{module}.COARSE_COLUMNS", 10)
     monkeypatch.setattr("partwhole.limits.order_sweep.DIRECT_COLUMNS", 10)
     found = predict(case)
@@ -142,7 +142,7 @@ def test_many_conjunctions_thin_the_depths(monkeypatch):
 def test_many_values_of_two_components_keep_every_salience(monkeypatch):
     case = table_of(np.random.default_rng(16), (6, 5), 40).case(1, 1)
     whole = predict(case)
-    for module in ("audit.prediction.prediction", "limits.order_sweep"):
+    for module in ("audit.prediction.places", "limits.order_sweep"):
         monkeypatch.setattr(f"partwhole.{module}.COARSE_COLUMNS", 10)
     monkeypatch.setattr("partwhole.limits.order_sweep.DIRECT_COLUMNS", 10)
     found = predict(case)
@@ -200,7 +200,7 @@ def test_margins_of_three_labels_equal_those_of_the_whole_kernel(n_values):
 
 def test_many_margins_of_three_labels_thin_the_range(monkeypatch):
     case = labels(3)
-    monkeypatch.setattr(prediction, "MARGIN_MANY", 5)
+    monkeypatch.setattr(places, "MARGIN_MANY", 5)
     size = 2 * case.task.n_train
     start = f"training has {size} comparisons of two labels (more than 5 for margins), so only S ="
     assert any(remark.startswith(start) for remark in predict(case, fit="margin").remarks)
@@ -216,7 +216,7 @@ def test_many_margins_of_three_labels_thin_the_range(monkeypatch):
 def test_many_margins_thin_the_range(monkeypatch, n_values, sentence):
     case = table_of(np.random.default_rng(17), n_values, 25, labels=2).case(1, len(n_values) - 1)
     whole = {point.label: point for point in predict(case, fit="margin").points}
-    monkeypatch.setattr(prediction, "MARGIN_MANY", 5)
+    monkeypatch.setattr(places, "MARGIN_MANY", 5)
     found = predict(case, fit="margin")
     count = case.task.n_train
     told = f"training has {count} combinations (more than 5 for margins), {sentence}"
@@ -238,7 +238,7 @@ def test_many_outputs_thin_the_range(monkeypatch, n_values, sentence):
     whole = {point.label: point for point in predict(case).points}
     many = case.task.targets.size
     assert case.task.targets.shape[1] == 4
-    monkeypatch.setattr(prediction, "MANY_OUTPUTS", many - 1)
+    monkeypatch.setattr(places, "MANY_OUTPUTS", many - 1)
     found = predict(case)
     assert len(found.points) == 3
     told = f"combinations times outputs are {many} (more than {many - 1}), {sentence}"
@@ -246,7 +246,7 @@ def test_many_outputs_thin_the_range(monkeypatch, n_values, sentence):
     assert found.points[found.reference].label in ("S = 0.425", "depth 1")
     for point in found.points:
         np.testing.assert_allclose(point.outputs, whole[point.label].outputs, rtol=0, atol=1e-7)
-    monkeypatch.setattr(prediction, "MANY_OUTPUTS", many)
+    monkeypatch.setattr(places, "MANY_OUTPUTS", many)
     assert len(predict(case).points) == len(whole)
 
 
@@ -349,14 +349,14 @@ def test_a_single_component_and_values_never_seen():
 
 def test_a_search_that_stops_early_is_told(monkeypatch):
     case = table_of(np.random.default_rng(11), (5, 4, 3), 50).case(1, 2)
-    real = prediction.OrderProblem.sweep
+    real = answers.OrderProblem.sweep
 
     def unfinished(self, kernels, **options):
         forecast = real(self, kernels, **options)
         done = np.arange(len(kernels)) != 1
         return replace(forecast, converged=done, error=np.full(len(kernels), 0.01))
 
-    monkeypatch.setattr(prediction.OrderProblem, "sweep", unfinished)
+    monkeypatch.setattr(answers.OrderProblem, "sweep", unfinished)
     forecast = predict(case)
     assert forecast.unsolved == ("depth 2",)
     assert forecast.remarks[0] == (
@@ -433,8 +433,8 @@ def test_sentences(call, sentence):
 def test_the_reference_kernel_is_one_hidden_layer():
     one_layer = OverlapKernel.random_network("relu", 2, 1).salience[0]
     grid = [step / 40 for step in range(21)]
-    assert min(grid, key=lambda S: abs(S - one_layer)) == prediction.REFERENCE_SALIENCE
-    assert OrderKernel.from_salience(prediction.REFERENCE_SALIENCE).memory == pytest.approx(0.15)
+    assert min(grid, key=lambda S: abs(S - one_layer)) == places.REFERENCE_SALIENCE
+    assert OrderKernel.from_salience(places.REFERENCE_SALIENCE).memory == pytest.approx(0.15)
 
 
 @pytest.mark.parametrize("fit", ["regression", "margin"])
@@ -442,7 +442,7 @@ def test_when_time_is_over_the_reference_is_left(fit):
     """However small the table: nothing but the reference is begun after the deadline."""
     case = labels(2)
     whole, late = predict(case, fit=fit), predict(case, fit=fit, deadline=0.0)
-    assert [point.position for point in late.points] == [prediction.REFERENCE_SALIENCE]
+    assert [point.position for point in late.points] == [places.REFERENCE_SALIENCE]
     same = whole.points[whole.reference]
     np.testing.assert_allclose(late.points[0].outputs, same.outputs, rtol=0, atol=1e-9)
     assert len(late.unsolved) == 20

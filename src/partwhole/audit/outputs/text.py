@@ -10,8 +10,7 @@ import numpy as np
 
 from partwhole.audit.case import AuditTable
 from partwhole.audit.evidence import Additions, Evidence
-from partwhole.audit.outputs.lines import one_line
-from partwhole.audit.outputs.lines import wrapped as _wrapped
+from partwhole.audit.outputs.lines import one_line, wrapped
 from partwhole.audit.predicted import Prediction, SalienceSweep
 from partwhole.audit.predictions_in_words import (
     NO_SWEEP,
@@ -76,7 +75,7 @@ def to_text(report: AuditReport) -> str:
 
 def _lines(report: AuditReport) -> Iterator[str]:
     table = report.table
-    yield from _wrapped(f"{report.headline}.")
+    yield from wrapped(f"{report.headline}.")
     errors, warnings = (
         count(len(of), noun) if of else f"no {noun}s"
         for of, noun in ((report.errors, "error"), (report.warnings, "warning"))
@@ -86,15 +85,15 @@ def _lines(report: AuditReport) -> Iterator[str]:
         f"{printable(name)} ({n:,})" for name, n in zip(table.names, table.n_values, strict=True)
     )
     target = "; ".join(dict.fromkeys(_target(of) for of in report.tables))
-    yield from _wrapped(
+    yield from wrapped(
         f"{printable(table.source)}: {count(len(table.split), 'row')}; components with their "
         f"number of values: {names}; target {target}."
     )
-    yield from _wrapped(
+    yield from wrapped(
         f"A learner of order {report.order} adds up one number for each {each(report.order)}. {WHO}"
     )
     if report.order < table.n_components - 1:
-        yield from _wrapped(
+        yield from wrapped(
             "In deep networks more values may interact: the table below has the verdict at higher "
             f"orders, and --require-order {report.order + 1} makes the next one count."
         )
@@ -131,14 +130,14 @@ def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
         yield ""
         rows = count(len(finding.rows), "row")
         yield f"{sign.upper()}  {finding.rule}  ({printable(finding.split)}; {rows})"
-        yield from _wrapped(finding.message, "    ")
+        yield from wrapped(finding.message, "    ")
         if finding.silenced is not None:
-            yield from _wrapped(f"Silenced: {one_line(finding.silenced)}", "    ")
+            yield from wrapped(f"Silenced: {one_line(finding.silenced)}", "    ")
     for rule, n_findings in counts.items():
         if n_findings > MOST_OF_A_RULE:
             yield ""
             remaining = count(n_findings - MOST_OF_A_RULE, "more finding")
-            yield from _wrapped(
+            yield from wrapped(
                 f"{remaining} of {rule} not listed here; see the JSON or the HTML page."
             )
 
@@ -158,11 +157,11 @@ def _split(evidence: Evidence) -> Iterator[str]:
         line += (
             f" Values that training links by its combinations form {n_groups:,} separate groups."
         )
-    yield from _wrapped(line)
+    yield from wrapped(line)
     yield from _ladder(evidence)
     determination = evidence.determination
     if determination is not None:
-        yield from _wrapped(
+        yield from wrapped(
             f"Determined: {share_of(determination)} of held-out combinations "
             f"({int(determination.determined.sum()):,} of {len(determination.determined):,}"
             + (
@@ -173,14 +172,14 @@ def _split(evidence: Evidence) -> Iterator[str]:
         )
         yield from _remarks(determination.remarks)
     if evidence.solvability is not None and case.table.has_target:
-        yield from _wrapped(_solvable(evidence, evidence.solvability))
+        yield from wrapped(_solvable(evidence, evidence.solvability))
         yield from _remarks(evidence.solvability.remarks)
     if evidence.prediction is not None:
         yield from _prediction(evidence, evidence.prediction)
     if evidence.sweep is not None:
         yield from _saliences(evidence, evidence.sweep)
     elif case.has_labels and evidence.prediction is not None:
-        yield from _wrapped(NO_SWEEP)
+        yield from wrapped(NO_SWEEP)
     # Where all is determined, additions only strengthen what carries over: see the page.
     if evidence.additions is not None and evidence.additions.determined < 1.0:
         yield from _additions(evidence, evidence.additions)
@@ -219,15 +218,15 @@ def _ladder(evidence: Evidence) -> Iterator[str]:
             f"  {determined:>12}  {words[rung.solvable]:>8}"
             f"  {fitted:>15}  {rung.seconds:>7.1f}"
         )
-    yield from _wrapped(LEGEND, "    ")
+    yield from wrapped(LEGEND, "    ")
     if words := further_orders(evidence):
-        yield from _wrapped(words, "    ")
+        yield from wrapped(words, "    ")
     lacking = next((rung for rung in evidence.ladder if rung.lacking), None)
     if lacking is not None:
         named = [conjunction(evidence.case, *one) for one in lacking.lacking[:MOST_LACKING]]
         left = lacking.unseen - len(named)
         more = f"; and {left:,} more" if left else ""
-        yield from _wrapped(f"Order {lacking.order} lacks {'; '.join(named)}{more}.")
+        yield from wrapped(f"Order {lacking.order} lacks {'; '.join(named)}{more}.")
 
 
 def _prediction(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
@@ -285,7 +284,7 @@ def _accuracy(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
             f" {count(prediction.ties, 'combination')} with a tie for the highest output "
             f"{'counts' if prediction.ties == 1 else 'count'} in part."
         )
-    yield from _wrapped(line)
+    yield from wrapped(line)
 
 
 def _error(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
@@ -312,7 +311,7 @@ def _error(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
             f" Where held-out targets differ by 1, predictions differ by {number(slope)} (1 would "
             "be right)."
         )
-    yield from _wrapped(line)
+    yield from wrapped(line)
 
 
 def _worst(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
@@ -325,15 +324,15 @@ def _worst(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
     ]
     if worst:
         kind = "accuracy" if labels else "error"
-        yield from _wrapped(f"Worst values there, with their {kind}: {', '.join(worst)}.")
+        yield from wrapped(f"Worst values there, with their {kind}: {', '.join(worst)}.")
 
 
 def _cautions(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
     """Yield the assumptions behind the predictions."""
     if evidence.determination is not None and evidence.determination.share < 1.0:
-        yield from _wrapped(OPEN)
+        yield from wrapped(OPEN)
     if description := measured(prediction):
-        yield from _wrapped(f"Measured features: {description}")
+        yield from wrapped(f"Measured features: {description}")
 
 
 def _saliences(evidence: Evidence, sweep: SalienceSweep) -> Iterator[str]:
@@ -341,7 +340,7 @@ def _saliences(evidence: Evidence, sweep: SalienceSweep) -> Iterator[str]:
     if not sweep.is_right:
         # Equal saliences are nobody's choice: the page says what they do.
         if not sweep.are_equal and (words := too_salient(evidence.case, sweep)):
-            yield from _wrapped(words)
+            yield from wrapped(words)
         return
     limits = zip(evidence.case.table.names, *sweep.range_of_all, strict=True)
     limited = [
@@ -353,7 +352,7 @@ def _saliences(evidence: Evidence, sweep: SalienceSweep) -> Iterator[str]:
     every = "All held-out labels are predicted right"
     if sweep.ceiling < 1.0 - 1e-9:
         every = "All held-out labels for which this is possible are predicted right"
-    yield from _wrapped(f"{every} {words} ({SALIENCE}).")
+    yield from wrapped(f"{every} {words} ({SALIENCE}).")
 
 
 def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
@@ -387,4 +386,4 @@ def _remarks(remarks: tuple[str, ...]) -> Iterator[str]:
 
 
 def _item(text: str) -> list[str]:
-    return _wrapped(text, "    ", "  - ")
+    return wrapped(text, "    ", "  - ")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from time import process_time
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -14,37 +13,13 @@ from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.case import LEFT_OUT, TRAIN, Case
 from partwhole.audit.predicted import Point, Prediction
-from partwhole.audit.prediction.graded import Grading, grading_in_words, grading_of
+from partwhole.audit.prediction.answers import interpolants, margins_of
+from partwhole.audit.prediction.graded import grading_in_words, grading_of
 from partwhole.audit.prediction.measured_readout import MeasuredReadout, NoReadout
-from partwhole.audit.prediction.salience_sweep import network_kernel
+from partwhole.audit.prediction.places import Place, preference, range_of
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.features import OrderKernel
-from partwhole.limits import Outcome
 from partwhole.limits.order_sweep import OrderProblem
-from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS
-
-SALIENCES = tuple(step / 40 for step in range(21))
-DEPTHS = tuple(range(1, 21))
-FEWER_DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 20)
-# With more outputs than this over all combinations, only the fewest steps are computed.
-MANY_OUTPUTS = 1 << 22
-FEWEST_DEPTHS = (1, 4, 20)
-FEWEST_SALIENCES = (0.0, 0.425, 0.5)
-FEWER_SALIENCES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.425, 0.5)
-REFERENCE_SALIENCE = 0.425
-REFERENCE_DEPTH = 1
-MARGIN_LIMIT = 2000
-# Margins of more training combinations than this take about a second each.
-MARGIN_MANY = 400
-
-
-@dataclass(frozen=True)
-class _Place:
-    """One representation of the range."""
-
-    label: str
-    position: float
-    kernel: OrderKernel
 
 
 def predict(
@@ -180,10 +155,10 @@ def predict_splits(
     require(noise >= 0, "noise is a penalty of at least 0", noise, "use 0 to interpolate")
     order = min(case.order, task.n_components - 1)
     problem = OrderProblem.of(task, order)
-    axis, places, remarks = _range(problem, fit, saliences)
+    axis, places, remarks = range_of(problem, fit, saliences)
     remarks += [grading_in_words(case)] if case.table.positions else []
     direct = readouts or [None] * len(cases)
-    placed = None if measured is None else _Place("measured", float("nan"), measured)
+    placed = None if measured is None else Place("measured", float("nan"), measured)
     needs_kernel = any(
         readout is None or (fit == "regression" and isinstance(readout, NoReadout))
         for readout in direct
@@ -192,11 +167,11 @@ def predict_splits(
         places.append(placed)
     ridge = _ridge(case, measured, noise) if fit == "regression" else 0.0
     if fit == "margin":
-        outputs, unsolved = _margins(case, places, float(deadline), remarks)
+        outputs, unsolved = margins_of(case, places, float(deadline), remarks)
         if measured is not None and noise > 0 and needs_kernel:
             remarks.append("a margin has no ridge, so the noise in the features is ignored")
     else:
-        outputs, unsolved = _interpolants(
+        outputs, unsolved = interpolants(
             problem, places, ridge, float(deadline), grading_of(case), remarks
         )
     unknown = measured is None
@@ -216,7 +191,7 @@ def predict_splits(
         if not points:
             predictions.append(None)
             continue
-        reference = max(range(len(points)), key=lambda i, of=points: _preference(of[i].position))
+        reference = max(range(len(points)), key=lambda i, of=points: preference(of[i].position))
         train, test = split.task.train_targets, split.task.test_targets
         predictions.append(
             Prediction(
@@ -264,16 +239,9 @@ def _together(cases: Sequence[Case]) -> tuple[Case, list[Int[np.ndarray, " h"]]]
     return whole, among
 
 
-def _preference(position: float) -> int:
-    """Return a point's rank as reference: measured, one hidden layer, any other."""
-    if np.isnan(position):
-        return 2
-    return int(position in (REFERENCE_SALIENCE, REFERENCE_DEPTH))
-
-
 def _point(
     scorer: Scorer,
-    place: _Place,
+    place: Place,
     outputs: Float[np.ndarray, "h *k"],
     ridge: Float[np.ndarray, " d"] | Real,
 ) -> Point:
@@ -295,7 +263,7 @@ def _point(
 
 def _of_readout(
     scorer: Scorer,
-    place: _Place,
+    place: Place,
     readout: MeasuredReadout,
     ridge: Float[np.ndarray, " d"] | Real,
 ) -> Point:
@@ -321,59 +289,6 @@ def _of_trained(scorer: Scorer, readout: MeasuredReadout | None) -> tuple[float,
     return scorer.slope(readout.trained), accuracy
 
 
-def _range(
-    problem: OrderProblem,
-    fit: Literal["regression", "margin"],
-    saliences: Sequence[Real] | None,
-) -> tuple[str, list[_Place], list[str]]:
-    """Return axis, representations, and remarks on omissions."""
-    task, remarks = problem.task, []
-    is_large = problem.n_columns > COARSE_COLUMNS
-    reason = f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,})"
-    fewer = is_large
-    if fit == "margin":
-        n_others = 1 if task.targets.ndim == 1 else task.targets.shape[1] - 1
-        size, fewer = task.n_train * n_others, task.n_train * n_others > MARGIN_MANY
-        noun = "combinations" if n_others == 1 else "comparisons of two labels"
-        reason = f"training has {size:,} {noun} (more than {MARGIN_MANY:,} for margins)"
-    outputs = task.targets.size
-    fewest = outputs > MANY_OUTPUTS
-    if fewest:
-        reason = f"combinations times outputs are {outputs:,} (more than {MANY_OUTPUTS:,})"
-    if task.n_components == 2 and saliences is None:
-        saliences = FEWER_SALIENCES if fewer and fit == "margin" else SALIENCES
-        saliences = FEWEST_SALIENCES if fewest else saliences
-        places = [_Place(f"S = {S:g}", S, OrderKernel.from_salience(S)) for S in saliences]
-        if is_large and fit == "regression":
-            remarks.append(
-                f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,}), "
-                "so S = 0.5 was computed with a memory of 1e-9 instead of 0"
-            )
-        if len(saliences) < len(SALIENCES):
-            remarks.append(f"{reason}, so only S = {_listed(saliences)} were computed")
-        return "salience S(1; 2)", places, remarks
-    depths = FEWEST_DEPTHS if fewest else FEWER_DEPTHS if fewer else DEPTHS
-    if depths is not DEPTHS:
-        remarks.append(f"{reason}, so only depths {_listed(depths)} were computed")
-    places = []
-    for depth in depths:
-        if saliences is None:
-            kernel = OrderKernel.random_network(task.n_components, problem.order, depth)
-        else:
-            kernel = network_kernel(saliences, problem.order, depth)
-        places.append(_Place(f"depth {depth}", float(depth), kernel))
-    return "hidden layers of a random ReLU network", places, remarks
-
-
-def _listed(numbers: tuple[Real, ...]) -> str:
-    return _joined([f"{number:g}" for number in numbers])
-
-
-def _joined(names: Sequence[str]) -> str:
-    *initial, last = names
-    return f"{', '.join(initial)} and {last}" if initial else last
-
-
 def _ridge(case: Case, measured: OrderKernel | None, noise: Real) -> Float[np.ndarray, " d"] | Real:
     """Return the ridge of each training combination at the measured point, in its kernel's unit."""
     if measured is None or noise == 0:
@@ -381,125 +296,3 @@ def _ridge(case: Case, measured: OrderKernel | None, noise: Real) -> Float[np.nd
     rows = case.row_combination[case.table.split == TRAIN]
     counts = np.bincount(rows, minlength=len(case.weights))[case.task.is_train]
     return float(noise) / counts
-
-
-def _interpolants(
-    problem: OrderProblem,
-    places: list[_Place],
-    ridge: Float[np.ndarray, " d"] | Real,
-    deadline: float,
-    grading: Grading | None,
-    remarks: list[str],
-) -> tuple[list[Float[np.ndarray, "h *k"] | None], tuple[str, ...]]:
-    """Return each place's outputs, None without convergence, and the names of those places.
-
-    The measured place has the ridge, and others the grading of ordered components. The reference
-    point comes first, before time can run out.
-    """
-    arranged = _by_preference(places)
-    is_apart = grading is not None or isinstance(ridge, np.ndarray)
-    is_measured = [is_apart and bool(np.isnan(places[i].position)) for i in arranged]
-    outputs: list[np.ndarray | None] = [None] * len(places)
-    # The measured point, where it is the reference, comes first.
-    for measured in sorted(set(is_measured), reverse=True):
-        group = [i for i, is_of in zip(arranged, is_measured, strict=True) if is_of == measured]
-        graded = None if measured else grading
-        kernels = [places[i].kernel for i in group]
-        sweep = (problem if graded is None else graded.problem(problem)).sweep(
-            kernels if graded is None else list(map(graded.kernel, kernels)),
-            ridge=ridge if measured else 0.0,
-            deadline=deadline,
-        )
-        for i, predicted, converged in zip(group, sweep.outputs, sweep.converged, strict=True):
-            outputs[i] = predicted if converged else None
-    unsolved = [place.label for place, out in zip(places, outputs, strict=True) if out is None]
-    return outputs, _left_out(unsolved, remarks)
-
-
-def _by_preference(places: Sequence[_Place]) -> list[int]:
-    """Return the places' indices, the reference first, before time can run out."""
-    first = max(range(len(places)), key=lambda i: _preference(places[i].position))
-    return [first, *(i for i in range(len(places)) if i != first)]
-
-
-def _left_out(unsolved: Sequence[str], remarks: list[str]) -> tuple[str, ...]:
-    """Return the places for which there was no time, after a remark that names them."""
-    if unsolved:
-        remarks.append(
-            f"{_joined(unsolved)} {'is' if len(unsolved) == 1 else 'are'} left out: the "
-            "computation did not finish within the allowed time and steps"
-        )
-    return tuple(unsolved)
-
-
-def _margins(
-    case: Case, places: list[_Place], deadline: float, remarks: list[str]
-) -> tuple[list[Float[np.ndarray, "h *k"] | None], tuple[str, ...]]:
-    """Return each place's largest-margin outputs, None if training is not separable there.
-
-    Also the names of places that were not begun: after the reference another one is, only if there
-    is time for the slowest so far. Outputs of more than two labels are in the unit of the targets
-    -1 and +1, in which the right label leads by at least 2.
-    """
-    task, label = case.task, case.label
-    labels = case.table.labels
-    require(label is not None, "a margin separates labels", "numbers", "use fit='regression'")
-    assert label is not None
-    assert labels is not None
-    n_others = len(labels) - 1
-    require(
-        task.n_train * n_others <= MARGIN_LIMIT,
-        f"margins are computed for at most {MARGIN_LIMIT:,} training combinations, each times the "
-        "number of labels less 1",
-        f"{task.n_train:,} times {n_others}",
-        "use fit='regression'",
-    )
-    divided = task.is_train & (label < 0)
-    require(
-        bool(np.any(task.is_train & ~divided)),
-        "a margin needs a training combination with one label",
-        "combinations whose rows are all evenly divided between the labels",
-        "use fit='regression'",
-    )
-    if divided.any():
-        remarks.append(
-            f"{int(divided.sum())} training combinations whose rows are evenly divided between "
-            "the labels are left out of the margin"
-        )
-    signs = np.where(label > 0, 1.0, -1.0) if n_others == 1 else np.eye(n_others + 1)[label]
-    unlike = (np.abs(task.targets) != 1.0).reshape(len(label), -1).any(axis=1)
-    if np.any(task.is_train & ~divided & unlike):
-        remarks.append("where training rows differ, the margin uses the majority label")
-    is_decided = ~divided
-    decided = replace(
-        task,
-        components=task.components[is_decided],
-        targets=signs[is_decided],
-        is_train=task.is_train[is_decided],
-    )
-    problem, grading = OrderProblem.of(decided, case.order), grading_of(case)
-    by_values = None if grading is None else grading.problem(problem)
-    outputs: list[np.ndarray | None] = [None] * len(places)
-    unsolved, unsure, longest = [], {}, 0.0
-    for i in _by_preference(places):
-        place, start = places[i], process_time()
-        if longest and start + longest > deadline:
-            unsolved.append(place.label)
-            continue
-        if grading is None or by_values is None or np.isnan(place.position):
-            limit, margins = problem.margin(place.kernel)
-        else:
-            limit, margins = by_values.margin(grading.kernel(place.kernel))
-        longest = max(longest, process_time() - start)
-        separated = limit.outcome is not Outcome.INFEASIBLE
-        if not separated:
-            unsure[i] = (
-                f"{place.label} is left out: without memory it cannot separate the training set"
-            )
-        elif limit.outcome is not Outcome.SOLVED:
-            unsure[i] = f"the margin at {place.label}: {limit.outcome.value}"
-        if n_others > 1:
-            margins = 2.0 * margins + (1.0 - n_others) / (1.0 + n_others)
-        outputs[i] = margins if separated else None
-    remarks += [unsure[i] for i in sorted(unsure)]
-    return outputs, _left_out(unsolved, remarks)
