@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -20,13 +21,16 @@ def design(
     test_share: float = 0.3,
     target: Annotated[str, arg(metavar="NAME", help_behavior_hint="(default: the first)")] = "",
     shortcut: Annotated[str, arg(metavar="NAME=SHARE", help_behavior_hint="")] = "",
+    grades: Annotated[int, arg(metavar="COUNT")] = 1,
     seed: int = 0,
+    certificate: Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")] = None,
     output: Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")] = None,
 ) -> None:
     """Design a training split: the smallest one split_design that determines a random test split.
 
     Writes the table as CSV, to the output or a file; what it determines, and how few combinations
-    could, is said on the error stream.
+    could, is said on the error stream. With grades there are as many test splits, and each column
+    noise_gain says by how much a held-out answer amplifies noise in training answers.
 
     For example: partwhole design --factors shape:3 colour:8 size:2 --require-order 2 --budget 40
     --output split.csv
@@ -38,6 +42,9 @@ def design(
         test_share: Share of all combinations that is held out.
         target: The factor that is asked for.
         shortcut: Another factor that goes with the target in this share of training: colour=0.9.
+        grades: Test splits test-1, test-2 and so on, each with provably more noise than the last.
+        certificate: Write the proof there as JSON: for each held-out combination the training
+            combinations and whole weights of which it is the sum.
         seed: Seed of the reference and of what is held out.
         output: Write the table there, in place of the standard output.
     """
@@ -45,8 +52,8 @@ def design(
     from partwhole.audit.outputs.files import check_outputs, write_all
 
     require(factors, "a design needs factors", "none", "use --factors shape:3 colour:8")
-    if output is not None:
-        check_outputs([("--output", output)], [])
+    outputs = [("--output", output), ("--certificate", certificate)]
+    check_outputs([(option, path) for option, path in outputs if path is not None], [])
     split_design = design_split(
         dict(
             _pair(entry, ":", "factors are a name and a count, such as shape:3")
@@ -57,13 +64,16 @@ def design(
         test_share=test_share,
         target=target or None,
         shortcut=_shortcut(shortcut),
+        grades=grades,
         seed=seed,
     )
     text = split_design.to_frame().to_csv(index=False)
+    texts = {} if output is None else {output: text}
+    if certificate is not None:
+        texts[certificate] = json.dumps(split_design.certificate()) + "\n"
+    write_all(texts)
     if output is None:
         print(text, end="")
-    else:
-        write_all({output: text})
     print(split_design.describe(), file=sys.stderr)
 
 

@@ -1,0 +1,1 @@
+"""Parts of a designed split: its sums, lower bound, shortcut, grades and certificate."""

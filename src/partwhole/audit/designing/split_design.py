@@ -1,0 +1,243 @@
+"""A designed split, with what it determines and why."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from math import comb
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Int
+
+from partwhole._checks import require
+from partwhole._door import door
+from partwhole.audit.designing.certificate import certificate_of
+from partwhole.audit.designing.sums import Blocks, blocks_apart, codes, coefficient, terms_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class SplitDesign:
+    """Training split that determines its test split, with proof.
+
+    Parameters
+    ----------
+    names : tuple of str, length C
+        The factors.
+    values : tuple of tuples, length C
+    order : int
+        K.
+    reference : int array, shape (C,)
+        Value indices of the combination around which training lies.
+    train : int array, shape (n, C)
+        Distinct training combinations.
+    copies : int array, shape (n,)
+        Rows of each in the table: 1 without a shortcut.
+    test : int array, shape (h, C)
+        Held-out combinations.
+    lower_bound : int
+        No training set with fewer combinations determines these held-out ones at this order.
+    bound_reason : str
+        Why.
+    target : str
+        The factor that is asked for.
+    blocks : tuple of tuples of int
+        Factors that the derivation takes together: without grades, training differs from the
+        reference in at most K blocks, and may have some more combinations for a shortcut.
+    grade : int array, shape (h,)
+        Grade of difficulty of each held-out combination, from 1; all 1 without grades.
+    weights : int array, shape (h, n), or None
+        With grades, the only weights with which held-out answers are sums of training answers.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[Hashable, ...], ...]
+    order: int
+    reference: Int[np.ndarray, " C"]
+    train: Int[np.ndarray, "n C"]
+    copies: Int[np.ndarray, " n"]
+    test: Int[np.ndarray, "h C"]
+    lower_bound: int
+    bound_reason: str
+    target: str
+    blocks: Blocks
+    grade: Int[np.ndarray, " h"]
+    weights: Int[np.ndarray, "h n"] | None = None
+
+    def __repr__(self) -> str:
+        """Return the sizes."""
+        grades = "" if self.weights is None else f" in {self.grade.max()} grades"
+        return (
+            f"SplitDesign({len(self.train)} training combinations, at least {self.lower_bound} "
+            f"needed, for {len(self.test)} held out{grades} at order {self.order})"
+        )
+
+    @property
+    def terms(self) -> Int[np.ndarray, " h"]:
+        """Return the number of training combinations of which each answer is a sum."""
+        return self._sums(0)
+
+    @property
+    def noise_gain(self) -> Int[np.ndarray, " h"]:
+        """Return the sum of squared weights of each answer: its variance under unit noise.
+
+        With grades no other weights, and so no smaller sums, are possible.
+        """
+        return self._sums(2)
+
+    def _sums(self, power: int) -> Int[np.ndarray, " h"]:
+        if self.weights is not None:
+            return np.sum(np.abs(self.weights) ** power * (self.weights != 0), axis=1)
+        d = blocks_apart(self.test, self.reference, self.blocks)
+        sums = {
+            n: sum(
+                comb(n, k) * abs(coefficient(n, k, self.order)) ** power
+                for k in range(self.order + 1)
+            )
+            for n in set(d.tolist())
+        }
+        return np.array([sums[n] for n in d.tolist()])
+
+    @property
+    def splits(self) -> list[str]:
+        """Return the name of the test split of each held-out combination."""
+        if self.weights is None:
+            return ["test"] * len(self.test)
+        return [f"test-{grade}" for grade in self.grade.tolist()]
+
+    @door
+    def derivation(self, i: int) -> tuple[Int[np.ndarray, " q"], Int[np.ndarray, " q"]]:
+        """Return the training combinations whose weighted sum is the i-th held-out one.
+
+        Parameters
+        ----------
+        i : int
+
+        Returns
+        -------
+        rows : int array, shape (q,)
+            Rows of `train`.
+        weights : int array, shape (q,)
+            Every sum of conjunctions of at most K components has at the held-out combination the
+            weighted sum of its values at these.
+        """
+        require(
+            0 <= i < len(self.test),
+            f"held-out combinations are numbered from 0 to {len(self.test) - 1}",
+            i,
+            "pass one of these",
+        )
+        if self.weights is not None:
+            rows = np.flatnonzero(self.weights[i])
+            return rows, self.weights[i, rows]
+        n_values = tuple(len(values) for values in self.values)
+        places = {code: at for at, code in enumerate(codes(self.train, n_values).tolist())}
+        terms = list(terms_of(self.test[i : i + 1], self.reference, self.order, self.blocks))
+        points = np.concatenate([points for _, points, _ in terms])
+        rows = np.array([places[code] for code in codes(points, n_values).tolist()])
+        return rows, np.concatenate([weights for _, _, weights in terms])
+
+    def certificate(self) -> dict[str, object]:
+        """Return the proof as plain lists and numbers, to be written as JSON.
+
+        Returns
+        -------
+        dict
+            ``factors``, ``order``, ``reference``, ``n_train``, ``n_held_out``, ``lower_bound``
+            with ``lower_bound_reason``, ``train``, and of each entry of ``held_out`` its
+            ``split``, ``combination``, the places in ``train`` of its training combinations and
+            their whole ``weights``; with grades, its ``noise_gain`` too. ``statement`` says in
+            words what they prove.
+
+        Raises
+        ------
+        InputError
+            If it has more than 1,000,000 weights.
+
+        Examples
+        --------
+        >>> from partwhole.audit import design_split
+        >>> certificate = design_split({"a": 2, "b": 2}, test_share=0.25).certificate()
+        >>> certificate["held_out"][0]["weights"]
+        [-1, 1, 1]
+        """
+        return certificate_of(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table: training first, each combination as often as its copies.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column for each factor; ``target``, the value that is asked for; ``split``: train and
+            test, with grades test-1 and so on; ``terms``, the number of training combinations of
+            which a held-out answer is a sum (0 in training); and with grades ``noise_gain``, the
+            variance of a held-out answer under noise of variance 1 in training answers (0 in
+            training).
+        """
+        import pandas as pd
+
+        rows = np.concatenate([np.repeat(self.train, self.copies, axis=0), self.test])
+        columns: dict[str, object] = {
+            name: [values[i] for i in column]
+            for name, values, column in zip(self.names, self.values, rows.T, strict=True)
+        }
+        n = int(self.copies.sum())
+        columns["target"] = columns[self.target]
+        columns["split"] = ["train"] * n + self.splits
+        columns["terms"] = [0] * n + self.terms.tolist()
+        if self.weights is not None:
+            columns["noise_gain"] = [0] * n + self.noise_gain.tolist()
+        return pd.DataFrame(columns)
+
+    def describe(self) -> str:
+        """Return the split and its proof in words."""
+        n, terms = len(self.train), self.terms
+        proof = (
+            "No training set is smaller."
+            if n == self.lower_bound
+            else f"At least {self.lower_bound:,} are needed."
+        )
+        sums = f"each held-out answer is a sum of {_range(terms)} of them"
+        return (
+            f"{n:,} training combinations determine {len(self.test):,} held-out ones for learners "
+            f"of order {self.order}. {self._place(sums)} {proof} At order {self.order + 1} none of "
+            f"the held-out combinations is determined by those.{self._grades()}"
+        )
+
+    def _place(self, sums: str) -> str:
+        if self.weights is not None:
+            return f"{sums[0].upper()}{sums[1:]}, with weights that are the only ones."
+        reference = ", ".join(str(v[i]) for v, i in zip(self.values, self.reference, strict=True))
+        shortcut = ", or show the shortcut" if self.copies.max() > 1 else ""
+        together = [
+            " and ".join(self.names[c] for c in block) for block in self.blocks if len(block) > 1
+        ]
+        counted = f" ({'; '.join(together)} counted as one)" if together else ""
+        return (
+            f"They differ from ({reference}) in at most {self.order} components{counted}"
+            f"{shortcut}; {sums}."
+        )
+
+    def _grades(self) -> str:
+        if self.weights is None:
+            return ""
+        parts = []
+        for grade in range(1, int(self.grade.max()) + 1):
+            which = self.grade == grade
+            parts.append(
+                f"test-{grade}: {which.sum():,} held out, of {_range(self.terms[which])} terms and "
+                f"noise gain {_range(self.noise_gain[which])}."
+            )
+        return (
+            " The noise gain is the variance of a held-out answer if noise in training answers has "
+            f"variance 1. {' '.join(parts)}"
+        )
+
+
+def _range(numbers: Int[np.ndarray, " n"]) -> str:
+    low, high = int(numbers.min()), int(numbers.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,254 @@
+"""Trials of a design, each around another reference, and the smallest training set of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from jaxtyping import Int
+
+from partwhole._checks import InputError, require
+from partwhole.audit.designing.bound import MOST_ENTRIES, lower_bound
+from partwhole.audit.designing.grades import MOST_WEIGHTS, Exchange, start, windows
+from partwhole.audit.designing.pull import Pull
+from partwhole.audit.designing.split_design import SplitDesign
+from partwhole.audit.designing.sums import (
+    Blocks,
+    blocks_apart,
+    codes,
+    n_dimensions,
+    needed,
+    random_blocks,
+    weight_matrix,
+)
+from partwhole.audit.reading.redundant import redundant
+
+# References that are tried, for the smallest training set.
+TRIALS = 16
+# Partitions of the factors into blocks that are drawn with each.
+PARTITIONS = 24
+# Exchanges before each choice of grades, as a share of the training combinations, and the most.
+EXCHANGES = (0.0, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.4, 0.4, 0.8)
+MOST_EXCHANGES = 100
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for, once it is valid."""
+
+    names: tuple[str, ...]
+    values: tuple[tuple[Hashable, ...], ...]
+    n_values: tuple[int, ...]
+    order: int
+    h: int
+    target: str
+    pull: Pull | None
+    grades: int
+
+    def design(
+        self,
+        reference: Int[np.ndarray, " C"],
+        train: Int[np.ndarray, "n C"],
+        test: Int[np.ndarray, "h C"],
+        blocks: Blocks,
+        grade: Int[np.ndarray, " h"] | None = None,
+        weights: Int[np.ndarray, "h n"] | None = None,
+    ) -> SplitDesign:
+        """Return a design without its lower bound."""
+        ones = np.ones(len(train), dtype=np.int64)
+        copies = ones if self.pull is None else self.pull.copies(train)
+        grade = np.ones(len(test), dtype=np.int64) if grade is None else grade
+        return SplitDesign(
+            self.names, self.values, self.order, reference, train, copies, test, 0, "",
+            self.target, blocks, grade, weights,
+        )  # fmt: skip
+
+
+def best_design(request: Request, rng: np.random.Generator) -> SplitDesign:
+    """Return the smallest design of the trials, of those with the most equal grades.
+
+    Of as small ones, that in which the hardest grade has the least noise gain, and then that in
+    which factors predict the target least, unless that is asked for.
+
+    Raises
+    ------
+    InputError
+        If no trial has a design.
+    """
+    n_values = request.n_values
+    grid = np.stack(np.unravel_index(np.arange(prod(n_values)), n_values), axis=1)
+    trial = _plain if request.grades == 1 else _graded
+    n_weights = request.h * n_dimensions(n_values, request.order)
+    require(
+        request.grades == 1 or n_weights <= MOST_WEIGHTS,
+        f"graded splits have at most {MOST_WEIGHTS:,} weights, of each held-out combination one "
+        "for each dimension",
+        f"{n_weights:,}",
+        "hold out less, or lower the order",
+    )
+    best: SplitDesign | None = None
+    best_key = (np.inf,) * 5
+    n_tried = 0
+    for _ in range(TRIALS):
+        reference = np.array([rng.integers(n) for n in n_values])
+        for ratio, design in trial(request, grid, reference, rng):
+            n_tried += 1
+            sizes = np.bincount(design.grade)[1:]
+            key = (
+                max(1.0, float(np.ptp(sizes))),
+                float(len(design.train)),
+                -ratio,
+                0.0 if design.weights is None else float(design.noise_gain.max()),
+                _unasked(request, design),
+            )
+            if key < best_key and _is_varied(np.r_[design.train, design.test], n_values):
+                best, best_key = design, key
+    if best is not None:
+        return best
+    require(
+        not n_tried,
+        "factors vary in the split, and none is a function of another",
+        f"{request.h} held-out combinations of which that is not so, in {TRIALS} trials",
+        "hold out a larger share",
+    )
+    kept = ", and training, whose weights are unique, shows the shortcut" if request.pull else ""
+    raise InputError(
+        f"every noise gain in a grade is above those in the grade before{kept}; got no such "
+        f"training set for {request.grades} grades of {request.h} held-out combinations in "
+        f"{TRIALS} trials; ask for fewer grades or hold out a smaller share"
+        + (", or leave out the shortcut" if kept else "")
+    )
+
+
+def _is_varied(rows: Int[np.ndarray, "n C"], n_values: tuple[int, ...]) -> bool:
+    """Return whether each factor is one for the audit, which leaves out what others determine."""
+    return bool(np.ptp(rows, axis=0).all()) and not redundant(rows, n_values)
+
+
+def _unasked(request: Request, design: SplitDesign) -> float:
+    """Return by how much a factor predicts the target though no shortcut of it is asked for."""
+    target = request.names.index(request.target)
+    asked = {target} if request.pull is None else {target, request.pull.factor}
+    gains = [0.0]
+    for c in set(range(len(request.names))) - asked:
+        counts = np.zeros((request.n_values[target], request.n_values[c]))
+        np.add.at(counts, (design.train[:, target], design.train[:, c]), design.copies)
+        counts = counts[counts.any(axis=1)]
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        gains.append(float((shares.max(axis=0).sum() - 1.0) / len(shares)))
+    return max(gains)
+
+
+def bound_of(design: SplitDesign) -> tuple[int, str]:
+    """Return the lower bound on the training set of a design, and its reason."""
+    n_values = tuple(len(values) for values in design.values)
+    weights = design.weights
+    if weights is None:
+        single = _single(n_values)
+        basis = needed(design.test, n_values, design.reference, design.order, single)
+        # The rank of some of them is a bound too.
+        h, most = len(design.test), max(1, MOST_ENTRIES // len(basis))
+        some = design.test[np.linspace(0, h - 1, min(h, most)).astype(int)]
+        weights = weight_matrix(some, basis, n_values, design.reference, design.order, single)
+    n_needed = int(weights.any(axis=0).sum()) if design.weights is not None else weights.shape[1]
+    return lower_bound(design.test, design.names, n_values, design.order, n_needed, weights)
+
+
+def _single(n_values: tuple[int, ...]) -> Blocks:
+    return tuple((c,) for c in range(len(n_values)))
+
+
+def _require_free(free: int, request: Request) -> None:
+    require(
+        free >= request.h,
+        f"of {prod(request.n_values):,} combinations at most those can be held out that training "
+        "does not need",
+        f"{request.h:,} of them, where {free:,} are free at order {request.order}",
+        "choose a smaller test share or a lower order",
+    )
+
+
+def _plain(
+    request: Request,
+    grid: Int[np.ndarray, "N C"],
+    reference: Int[np.ndarray, " C"],
+    rng: np.random.Generator,
+) -> Iterator[tuple[float, SplitDesign]]:
+    """Yield designs whose training lies around the reference, for one random test split."""
+    order, pull, n_values = request.order, request.pull, request.n_values
+    near = np.sum(grid != reference, axis=1) <= order
+    extra = np.zeros((0, len(reference)), dtype=np.int64) if pull is None else pull.rows(reference)
+    is_extra = np.isin(codes(grid, n_values), codes(extra, n_values))
+    free = np.flatnonzero(~near & ~is_extra)
+    _require_free(len(free), request)
+    drawn = rng.permutation(free) if pull is None else pull.arranged(grid, free, request.h, rng)
+    test = grid[np.sort(drawn[: request.h])]
+    held_out = codes(test, n_values)
+    tried: list[Blocks] = [_single(n_values)]
+    # Of larger blocks more combinations are needed where more are held out.
+    if request.h <= len(needed(test, n_values, reference, order, tried[0])):
+        tried += sorted(random_blocks(len(n_values), order + 1, rng, PARTITIONS))
+    for blocks in tried:
+        if (blocks_apart(test, reference, blocks) <= order).any():
+            continue
+        train = needed(test, n_values, reference, order, blocks)
+        if np.isin(codes(train, n_values), held_out).any():
+            continue
+        if pull is not None:
+            train = np.unique(np.r_[train, pull.missing(train, extra)], axis=0)
+        yield 1.0, request.design(reference, train, test, blocks)
+
+
+def _graded(
+    request: Request,
+    grid: Int[np.ndarray, "N C"],
+    reference: Int[np.ndarray, " C"],
+    rng: np.random.Generator,
+) -> Iterator[tuple[float, SplitDesign]]:
+    """Yield designs of graded test splits, each after more exchanges."""
+    exchange = start(grid, request.n_values, reference, request.order, rng)
+    _require_free(len(exchange.others), request)
+    if request.pull is not None and not exchange.keep_shortcut(request.pull, rng):
+        return
+    for share in EXCHANGES:
+        exchange.exchange(rng, min(MOST_EXCHANGES, round(share * len(exchange.basis))))
+        found = _choice(request, exchange, rng)
+        if found is None:
+            continue
+        ratio, rows, grade = found
+        weights = exchange.table[rows]
+        used = weights.any(axis=0) | exchange.is_kept
+        yield (
+            ratio,
+            request.design(
+                reference,
+                exchange.basis[used],
+                exchange.others[rows],
+                _single(request.n_values),
+                grade,
+                weights[:, used],
+            ),
+        )
+
+
+def _choice(
+    request: Request, exchange: Exchange, rng: np.random.Generator
+) -> tuple[float, Int[np.ndarray, " h"], Int[np.ndarray, " h"]] | None:
+    """Return the least ratio of noise between grades, what is held out, and its grades."""
+    beyond = np.flatnonzero(exchange.is_beyond(request.order, request.n_values))
+    found = windows(np.sum(exchange.table[beyond] ** 2, axis=1), request.h, request.grades)
+    if found is None:
+        return None
+    rows = []
+    for places, size in found[1]:
+        free = beyond[places]
+        drawn = (
+            rng.permutation(free)
+            if request.pull is None
+            else request.pull.arranged(exchange.others, free, size, rng)
+        )
+        rows.append(np.sort(drawn[:size]))
+    grade = np.repeat(np.arange(len(rows)) + 1, [len(chosen) for chosen in rows])
+    return found[0], np.concatenate(rows), grade
