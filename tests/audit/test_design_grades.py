@@ -288,3 +288,17 @@ def test_of_as_small_designs_that_without_other_shortcuts_is_chosen(monkeypatch)
     chosen = gain()
     monkeypatch.setattr("partwhole.audit.designing.trials._unasked", lambda *_: 0.0)
     assert chosen < gain()
+
+
+def test_a_design_whose_grades_are_predicted_at_chance_gives_way(monkeypatch):
+    """Learners that memorise a part add up too little in long sums of few training answers."""
+    monkeypatch.setattr("partwhole.audit.audit.salience_sweep", lambda *_, **__: None)
+    factors, options = {"a": 5, "b": 2, "c": 2}, {"test_share": 0.45, "grades": 3, "seed": 405}
+
+    def verdict():
+        frame = design_split(factors, **options).to_frame()
+        return audit_split(frame, list(factors), "target", "split", add=0).verdict
+
+    assert verdict() == "supported"
+    monkeypatch.setattr("partwhole.audit.designing.trials.is_learnable", lambda _: True)
+    assert verdict() == "unsupported"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from importlib import import_module
@@ -91,7 +92,7 @@ def outcome(seed: int) -> str:
     try:
         design = design_split(factors, **options)
     except InputError as error:
-        return f"{kind}: refused, {str(error).split(';')[0][:60]}"
+        return f"{kind}: refused, {re.sub('[0-9]+', 'N', str(error).split(';')[0])}"
     wrong = fault(factors, options, design)
     return f"WRONG: {wrong}, {factors}, {options}" if wrong else f"{kind}: as asked"
 

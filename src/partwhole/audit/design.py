@@ -70,7 +70,8 @@ def design_split(
     SplitDesign
         The smallest of 16 trials, each with another reference; with grades, of those in which they
         are most equal. Of as small ones, that in which the hardest grade has the least noise gain,
-        and then that in which factors that are no shortcut predict the target least.
+        and then that in which factors that are no shortcut predict the target least. Of 8 such, the
+        first within the budget is taken of which the audit predicts more than guesses, if any.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def design_split(
         "hold out a larger share, or ask for fewer grades",
     )
     pull = pull_of(shortcut, names, n_values, names.index(target))
-    request = Request(names, values, n_values, require_order, h, target, pull, grades)
+    request = Request(names, values, n_values, require_order, h, target, pull, grades, budget)
     best = best_design(request, np.random.default_rng(seed))
     bound, reason = bound_of(best)
     require(

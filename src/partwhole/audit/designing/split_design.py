@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -101,6 +102,11 @@ class SplitDesign:
         }
         return np.array([sums[n] for n in d.tolist()])
 
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        n_values = tuple(len(values) for values in self.values)
+        return {code: at for at, code in enumerate(codes(self.train, n_values).tolist())}
+
     @property
     def splits(self) -> list[str]:
         """Return the name of the test split of each held-out combination."""
@@ -133,8 +139,7 @@ class SplitDesign:
         if self.weights is not None:
             rows = np.flatnonzero(self.weights[i])
             return rows, self.weights[i, rows]
-        n_values = tuple(len(values) for values in self.values)
-        places = {code: at for at, code in enumerate(codes(self.train, n_values).tolist())}
+        n_values, places = tuple(len(values) for values in self.values), self._places
         terms = list(terms_of(self.test[i : i + 1], self.reference, self.order, self.blocks))
         points = np.concatenate([points for _, points, _ in terms])
         rows = np.array([places[code] for code in codes(points, n_values).tolist()])
