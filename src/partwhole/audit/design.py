@@ -70,8 +70,8 @@ def design_split(
     SplitDesign
         The smallest of 16 trials, each with another reference; with grades, of those in which they
         are most equal. Of as small ones, that in which the hardest grade has the least noise gain,
-        and then that in which factors that are no shortcut predict the target least. Of 8 such, the
-        first within the budget is taken of which the audit predicts more than guesses, if any.
+        and then that in which factors that are no shortcut predict the target least. Of 32 such,
+        the first within the budget of which the audit predicts more than guesses, if there is one.
 
     Raises
     ------

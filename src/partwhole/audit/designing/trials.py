@@ -29,7 +29,7 @@ from partwhole.audit.reading.redundant import redundant
 # References that are tried, for the smallest training set.
 TRIALS = 16
 # The best of them, of which the first that can be learned is taken.
-MOST_COMPARED = 8
+MOST_COMPARED = 32
 # Partitions of the factors into blocks that are drawn with each.
 PARTITIONS = 24
 # Exchanges before each choice of grades, as a share of the training combinations, and the most.
