@@ -557,6 +557,28 @@ def test_a_shortcut_is_told_in_shares():
     ]
 
 
+def test_a_shortcut_says_which_rows_its_shares_are_of():
+    data = pd.DataFrame(
+        [(a, b, c) for a in range(3) for b in range(4) for c in range(2)],
+        columns=["shape", "colour", "size"],
+    )
+    # Cubes have colours 0 and 1, cylinders 2 and 3, balls any; test has the others.
+    test = (data["shape"] < 2) & (data["shape"] != data["colour"] // 2)
+    data["what"] = data["shape"].map(("cube", "cylinder", "ball").__getitem__)
+    data["split"] = np.where(test, "test", "train")
+    (finding,) = found(audit_split(data, list(data)[:3], "what", "split", add=0), "shortcut")
+    lacking = "right in 50 %. Training rows with 'ball', a label that test lacks, do not count. For"
+    assert lacking in finding.message
+    # The cone is a label that training lacks; a row of training is repeated in test.
+    more = [(3, 0, 0, "cone", "test"), (0, 0, 0, "cube", "test")]
+    data = pd.concat([data, pd.DataFrame(more, columns=list(data))])
+    (finding,) = found(audit_split(data, list(data)[:3], "what", "split", add=0), "shortcut")
+    assert (
+        " In test this counts the 8 held-out rows whose labels training has. Training rows with "
+        "'ball', a label that these rows lack, do not count."
+    ) in finding.message
+
+
 def test_a_silenced_rule_is_kept_with_its_reason_and_does_not_count():
     frame = CASES["unseen-value"][0]
     settings = Settings(

@@ -134,6 +134,37 @@ def test_worst_items_equal_plain_loops(labels):
         np.testing.assert_allclose(item.accuracy, accuracy)
 
 
+def with_unseen_label():
+    """Return a case: training has labels a and b of three; the column decides the label."""
+    labels, names = np.array([0, 0, 1, 0, 2, 2, 1]), ("a", "b", "c")
+    return AuditTable(
+        np.array([[0, 0], [1, 0], [0, 1], [2, 0], [2, 2], [1, 2], [1, 1]]),
+        2.0 * np.eye(3)[labels] - 1.0,
+        labels,
+        np.array([0, 0, 0, 1, 1, 1, 1]),
+        np.ones(7),
+        ("row", "column"),
+        ((0, 1, 2), (0, 1, 2)),
+        ("y",),
+        names,
+        ("train", "test"),
+    ).case(1, 1)
+
+
+def test_a_label_that_training_lacks_is_no_guess_and_makes_no_value_the_worst():
+    judge = Scorer(with_unseen_label())
+    assert judge.ceiling == 0.5
+    assert judge.commonest == 0.25
+    right = np.array([[1.0, 0.0, -1.0], [1.0, 0.0, -1.0], [1.0, 0.0, -1.0], [0.0, 1.0, -1.0]])
+    order = [[(2, 0), (2, 2), (1, 2), (1, 1)].index(tuple(c)) for c in judge.components.tolist()]
+    listed = [(item.component, item.value, item.accuracy) for item in judge.worst(right[order])]
+    assert listed == [(1, 0, 1.0), (1, 1, 1.0)]
+    wrong = right[order][:, [1, 0, 2]]
+    assert {(item.component, item.value) for item in judge.worst(wrong)} == {
+        (0, 1), (0, 2), (1, 0), (1, 1),
+    }  # fmt: skip
+
+
 def test_the_slope_of_tiny_targets():
     judge = judge_of(np.array([1.0, 2.0, 4.0]) * 1e-149, None, None)
     assert judge.slope(np.array([1.0, 2.0]) * 1e-149) == pytest.approx(0.5)

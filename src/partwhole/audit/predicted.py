@@ -115,6 +115,7 @@ class Prediction:
     fit : str
         "regression" or "margin".
     worst : tuple of WorstItem
+        Without values of which as many rows are right as labels of training allow, if not all.
     remarks : tuple of str
         Such as the depths that were left out.
     structure : float
@@ -132,7 +133,8 @@ class Prediction:
         Balanced accuracy of the answers with that accuracy. At or below chance where combinations
         whose rows differ have one commonest label: then nothing better can be predicted.
     commonest : float
-        Share of held-out rows with the commonest label; NaN for numbers.
+        Share of held-out rows with the commonest label of those that training has; NaN for
+        numbers.
     ties : int
         Held-out combinations with several highest outputs at the reference point.
     from_readout : float

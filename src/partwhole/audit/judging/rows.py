@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.evidence import Evidence, RareGroup, UnseenValue
+from partwhole.audit.evidence import Evidence, RareGroup, Shortcut, UnseenValue
 from partwhole.audit.judging.finding import finding_of
 from partwhole.audit.prediction.graded import grading_of
 from partwhole.audit.reading.columns import as_number
@@ -241,9 +241,10 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
         yield finding_of(
             "shortcut",
             case,
-            f"{alone_predicts(case, shortcut)}.{examples} A learner that relies on {name} is "
-            "misled. Add training rows in which its values have other targets; or, if the split is "
-            f"meant to test this, keep it and report {closely} what {name} alone predicts.",
+            f"{alone_predicts(case, shortcut)}.{_counted(case, shortcut)}{examples} A learner that "
+            f"relies on {name} is misled. Add training rows in which its values have other "
+            f"targets; or, if the split is meant to test this, keep it and report {closely} what "
+            f"{name} alone predicts.",
             _tested_rows(case),
             name,
         )
@@ -293,6 +294,29 @@ def correlations(evidence: Evidence) -> Iterator[Finding]:
             _rows_of_groups(case, component, shortcut.rare),
             name,
         )
+
+
+def _counted(case: Case, shortcut: Shortcut) -> str:
+    """Return which rows a shortcut's shares are of, where these are not all; empty if they are."""
+    table, rows, words = case.table, _tested_rows(case), ""
+    if table.label is None or table.labels is None:
+        return words
+    name, train = printable(case.name), np.unique(table.label[table.split == TRAIN])
+    known = np.isin(table.label[rows], train)
+    some = len(rows) < np.count_nonzero(table.split == case.split)
+    if some or not known.all():
+        has = "" if known.all() else " whose labels training has"
+        words = (
+            f" In {name} this counts the {known.sum():,} {'held-out ' if some else ''}rows{has}."
+        )
+    lacking = np.setdiff1d(train, table.label[rows])
+    if len(lacking) and not shortcut.at_values:
+        lack = "these rows lack" if words else f"{name} lacks"
+        labels = f"labels that {lack}"
+        if len(lacking) == 1:
+            labels = f"'{printable(table.labels[lacking[0]])}', a label that {lack},"
+        words += f" Training rows with {labels} do not count."
+    return words
 
 
 def _tested_rows(case: Case) -> Int[np.ndarray, " r"]:

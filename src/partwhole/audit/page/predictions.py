@@ -260,9 +260,7 @@ def _leak(case: Case, at: Point) -> str:
     )
 
 
-def _worst(case: Case, prediction: Prediction, at: Point) -> Html | None:
-    if not prediction.worst:
-        return None
+def _worst(case: Case, prediction: Prediction, at: Point) -> Html:
     task, labels = case.task, case.has_labels
     worst = [
         item
@@ -270,7 +268,8 @@ def _worst(case: Case, prediction: Prediction, at: Point) -> Html | None:
         if (item.accuracy < 1.0 if labels else _error(item.error, prediction) > 0.0)
     ]
     if not worst:
-        return tag("p", "No value is predicted wrong.")
+        most = labels and prediction.ceiling < 1.0
+        return tag("p", f"No value is predicted {'worse than is possible' if most else 'wrong'}.")
     lines_ = [
         [
             conjunction(task.names, task.values, [item.component], [item.value]),

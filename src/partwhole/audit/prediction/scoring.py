@@ -69,10 +69,7 @@ class Scorer:
         """Return the largest possible accuracy: training lacks some labels, rows may differ."""
         if self.labelled is None:
             return float("nan")
-        labelled = self.labelled
-        best = np.zeros(len(self.weights))
-        np.maximum.at(best, labelled.place, np.where(labelled.in_training, labelled.weight, 0.0))
-        return float(best.sum() / labelled.weight.sum())
+        return float(self._possible().sum() / self.labelled.weight.sum())
 
     @property
     def balanced_ceiling(self) -> float:
@@ -90,11 +87,19 @@ class Scorer:
 
     @property
     def commonest(self) -> float:
-        """Return the share of rows with the commonest label."""
+        """Return the share of rows with the commonest label of those that training has."""
         if self.labelled is None:
             return float("nan")
-        of_label = np.bincount(self.labelled.label, self.labelled.weight)
-        return float(of_label.max() / of_label.sum())
+        labelled = self.labelled
+        of_label = np.bincount(labelled.label, labelled.weight * labelled.in_training)
+        return float(of_label.max() / labelled.weight.sum())
+
+    def _possible(self) -> Float[np.ndarray, " h"]:
+        """Return the weight of each combination's rows that one label of training can answer."""
+        assert self.labelled is not None
+        labelled, most = self.labelled, np.zeros(len(self.weights))
+        np.maximum.at(most, labelled.place, np.where(labelled.in_training, labelled.weight, 0.0))
+        return most
 
     def errors(self, outputs: Float[np.ndarray, "h *k"]) -> Float[np.ndarray, " h"]:
         """Return each combination's squared error, the mean over outputs."""
@@ -163,6 +168,9 @@ class Scorer:
     ) -> tuple[WorstItem, ...]:
         """Return the values whose held-out combinations are predicted worst, at most ten.
 
+        Values of which as many rows are predicted right as labels of training allow are left out,
+        if these are not all.
+
         Parameters
         ----------
         outputs : float array, shape (h,) or (h, k)
@@ -174,7 +182,9 @@ class Scorer:
         task = self.case.task
         errors = self.errors(outputs) if squares is None else squares
         right = by_mean = None
+        possible = np.ones(len(errors))
         if self.labelled is not None:
+            possible = self._possible() / self.weights
             right = by_mean = self.right(outputs)
             if shares is not None:
                 right = self._right(shares[self.labelled.place, self.labelled.label])
@@ -185,9 +195,13 @@ class Scorer:
             n_train = np.bincount(task.train_components[:, c], minlength=n)
             error = _means(column, errors, self.weights, n)
             accuracy, of_mean = np.full((2, n), np.nan)
+            listed = n_test > 0
             if right is not None and by_mean is not None:
                 accuracy = _means(column, right, self.weights, n)
                 of_mean = _means(column, by_mean, self.weights, n)
+                most = _means(column, possible, self.weights, n)
+                short = np.minimum(accuracy, of_mean) < most - ROUNDING
+                listed &= short | (most > 1.0 - ROUNDING)
             items += [
                 WorstItem(
                     c,
@@ -198,7 +212,7 @@ class Scorer:
                     float(accuracy[v]),
                     float(of_mean[v]),
                 )
-                for v in np.flatnonzero(n_test).tolist()
+                for v in np.flatnonzero(listed).tolist()
             ]
         if right is None:
             items.sort(key=lambda item: -item.error)
