@@ -26,6 +26,7 @@ from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page import charts, to_html, words
 from partwhole.audit.page.cells import grids, states
 from partwhole.audit.page.grid import PALETTE, draw, png
+from partwhole.audit.page.marks import targets
 from partwhole.audit.page.opening import DOUBTFUL
 from partwhole.audit.page.signed import groups_of
 from partwhole.audit.rules import RULES
@@ -288,6 +289,35 @@ def test_a_large_grid_is_a_picture():
         assert picture.size == (90 * 5, 70 * 5)
         shown = np.array(picture.convert("RGBA"))[::5, ::5]
     assert np.array_equal(shown, np.array(PALETTE)[cell])
+
+
+def test_cells_of_a_thin_grid_can_be_seen():
+    cell = np.random.default_rng(0).integers(0, 4, (300, 3))
+    for shown, sides in ((cell, (1, 12)), (cell.T, (12, 1))):
+        with Image.open(BytesIO(png(shown))) as picture:
+            assert picture.size == (shown.shape[1] * sides[1], shown.shape[0] * sides[0])
+            pixels = np.array(picture.convert("RGBA"))[:: sides[0], :: sides[1]]
+        assert np.array_equal(pixels, np.array(PALETTE)[shown])
+
+
+def test_rows_that_labels_divide_evenly_are_a_tie_in_a_drawn_cell():
+    rows = [(0, 0, "no"), (0, 0, "yes"), (0, 1, "yes"), (1, 0, "no")]
+    frame = pd.DataFrame(rows, columns=["row", "column", "y"]).assign(split="train")
+    frame.loc[4] = [1, 1, "no", "test"]
+    case = audit_split(frame, ["row", "column"], "y", "split", add=0).evidence[0].case
+    train = np.flatnonzero(case.label == -1)
+    assert targets(case, train, np.zeros(1)) == ["a tie (0)"]
+
+
+def test_names_of_axes_fit_into_their_charts(pages):
+    axes = {
+        name: re.findall(r'<text [^>]*class="name"[^>]*>([^<]*)</text>', page)
+        for name, page in pages.items()
+    }
+    assert "hidden layers of a random ReLU network" in axes["scenes"]
+    assert "salience S" in axes["sums"]
+    # A sign is about 6 of the 380 pixels wide.
+    assert max(len(axis) for names in axes.values() for axis in names) <= 60
 
 
 def test_only_what_fits_is_shown_and_the_rest_is_told(read):

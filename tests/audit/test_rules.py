@@ -301,7 +301,7 @@ def test_what_the_best_sum_leaves_is_told():
     assert (
         f"The best such learner leaves {100 * left:.3g} % of the variance of the held-out targets "
         "unexplained; the threshold 'unexplained' allows up to 0.0001 %. If the remainder is "
-        "noise, pass its standard deviation as noise, or 'estimate'."
+        "noise, pass its standard deviation as noise (--noise), or 'estimate'."
     ) in one.message
     (evidence,) = audit(frame).evidence
     unlisted = replace(evidence, solvability=replace(evidence.solvability, certificate=None))

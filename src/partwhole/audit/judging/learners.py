@@ -95,7 +95,9 @@ def _unexplained(solvability: Solvability) -> str:
             f"The {best} leaves {100.0 * solvability.unexplained:.3g} % of the variance of the "
             f"held-out targets unexplained; the threshold 'unexplained' allows {allowed}"
         )
-    noise = "If the remainder is noise, pass its standard deviation as noise, or 'estimate'."
+    noise = (
+        "If the remainder is noise, pass its standard deviation as noise (--noise), or 'estimate'."
+    )
     return f"{sentence}. {noise} "
 
 

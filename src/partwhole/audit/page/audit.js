@@ -88,23 +88,25 @@ function drawing(cells, namespace) {
   paths.forEach((d, state) => {
     if (d) svg.append(make("path", { d, class: `is-${STYLES[state]}` }));
   });
-  return { element: svg, left, top, side };
+  return { element: svg, left, top, wide: side, high: side };
 }
 
-function pixels(cells, palette) {
+function pixels(cells, data) {
   const canvas = document.createElement("canvas");
   const side = Math.max(1, Math.floor(480 / Math.max(cells.rows.length, cells.columns.length)));
-  canvas.width = cells.columns.length * side;
-  canvas.height = cells.rows.length * side;
+  const along = (n) => (n <= data.labelled ? Math.max(side, data.thin) : side);
+  const wide = along(cells.columns.length), high = along(cells.rows.length);
+  canvas.width = cells.columns.length * wide;
+  canvas.height = cells.rows.length * high;
   canvas.setAttribute("aria-hidden", "true");
   const pen = canvas.getContext("2d");
   cells.rows.forEach((_, i) => cells.columns.forEach((_, j) => {
-    const colour = palette[cells.state(i, j)];
+    const colour = data.palette[cells.state(i, j)];
     if (!colour[3]) return;
     pen.fillStyle = `rgb(${colour[0]} ${colour[1]} ${colour[2]})`;
-    pen.fillRect(j * side, i * side, side, side);
+    pen.fillRect(j * wide, i * high, wide, high);
   }));
-  return { element: canvas, left: 0, top: 0, side };
+  return { element: canvas, left: 0, top: 0, wide, high };
 }
 
 function board(figure) {
@@ -123,7 +125,7 @@ function board(figure) {
     const down = Number(downwards.value), across = Number(sideways.value);
     cells = cellsOf(data, down, across);
     const small = Math.max(cells.rows.length, cells.columns.length) <= data.labelled;
-    picture = small ? drawing(cells, namespace) : pixels(cells, data.palette);
+    picture = small ? drawing(cells, namespace) : pixels(cells, data);
     const frame = document.createElement("div");
     frame.className = small ? "frame" : "frame pixels";
     cursor.hidden = true;
@@ -141,8 +143,8 @@ function board(figure) {
     line.textContent = `(${cells.rows[i]}, ${cells.columns[j]}): ${STATES[cells.state(i, j)]}` +
       (counts ? `; ${count(counts[0])} seen, ${count(counts[1])} held out` : "");
     Object.assign(cursor.style, {
-      left: `${picture.left + picture.side * j - 2}px`, top: `${picture.top + picture.side * i - 2}px`,
-      width: `${picture.side + 1}px`, height: `${picture.side + 1}px`,
+      left: `${picture.left + picture.wide * j - 2}px`, top: `${picture.top + picture.high * i - 2}px`,
+      width: `${picture.wide + 1}px`, height: `${picture.high + 1}px`,
     });
     cursor.hidden = false;
     return true;
@@ -162,8 +164,8 @@ function board(figure) {
   sideways.addEventListener("change", redraw);
   holder.addEventListener("pointermove", (event) => {
     const box = picture.element.getBoundingClientRect();
-    read(Math.floor((event.clientY - box.top - picture.top) / picture.side),
-      Math.floor((event.clientX - box.left - picture.left) / picture.side));
+    read(Math.floor((event.clientY - box.top - picture.top) / picture.high),
+      Math.floor((event.clientX - box.left - picture.left) / picture.wide));
   });
   holder.addEventListener("keydown", (event) => {
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };

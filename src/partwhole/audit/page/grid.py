@@ -17,6 +17,8 @@ from partwhole.page import Html, data, picture, scroll, tag
 
 # Largest number of values of a labelled board, beyond it a picture; of cells with counts.
 LABELLED, WITH_COUNTS = 40, 20_000
+# Least side of a picture's cells, in pixels, along a component with few values.
+THIN = 12
 # The picture's colours have a contrast of 3 to 1 with a white and with a dark page.
 PALETTE = ((128, 128, 128, 0), (86, 125, 158, 255), (150, 110, 170, 255), (207, 104, 25, 255))
 
@@ -171,9 +173,13 @@ def glyph(state: int, x: Real, y: Real, side: int) -> str:
 
 
 def png(cell: Int[np.ndarray, "r c"]) -> bytes:
-    """Return a PNG of the states with a palette, one pixel for each cell, enlarged if small."""
+    """Return a PNG of the states with a palette, one pixel for each cell, enlarged if small.
+
+    Cells of a long and thin board, of 300 values and 3, are drawn longer than wide or wider.
+    """
     scale = max(1, 480 // max(cell.shape))
-    pixels = np.kron(cell, np.ones((scale, scale), dtype=int)).astype(np.uint8)
+    sides = tuple(max(scale, THIN) if n <= LABELLED else scale for n in cell.shape)
+    pixels = np.kron(cell, np.ones(sides, dtype=int)).astype(np.uint8)
     height, width = pixels.shape
     lines = np.zeros((height, width + 1), dtype=np.uint8)
     lines[:, 1:] = pixels
@@ -228,6 +234,7 @@ def _carried(grids: Grids) -> dict[str, object]:
         "names": grids.names,
         "values": [grids.labels(c) for c in range(len(grids.values))],
         "labelled": LABELLED,
+        "thin": THIN,
         "palette": [list(colour) for colour in PALETTE],
         "pairs": pairs,
     }

@@ -22,13 +22,16 @@ def mark(kind: str, sign: str, words: str) -> Html:
 
 
 def targets(case: Case, rows: Int[np.ndarray, " q"], values: Float[np.ndarray, " q"]) -> list[str]:
-    """Return targets of combinations: labels by name, with the mean if rows differ."""
+    """Return targets of combinations: labels by name, with the mean if rows differ.
+
+    Rows that are evenly divided between labels are a tie, a word that fits into a drawn cell.
+    """
     if case.label is None or case.table.labels is None:
         return [exact(v) for v in values]
     words = []
     for row, value in zip(rows.tolist(), values.tolist(), strict=True):
         i = case.label[row]
-        name = printable(case.table.labels[i], 24) if i >= 0 else "evenly divided"
+        name = printable(case.table.labels[i], 24) if i >= 0 else "a tie"
         words.append(name if abs(value) == 1 else f"{name} ({number(value, 3)})")
     return words
 

@@ -147,8 +147,9 @@ def _range(case: Case, prediction: Prediction) -> Html:
             series,
             reference=reference,
             point=point,
+            # The whole name would be cut off; the caption has it.
             labels=(
-                _axis(case, prediction),
+                "salience S" if prediction.axis.startswith("salience") else prediction.axis,
                 "accuracy" if case.has_labels else "mean squared error",
             ),
             title=title,

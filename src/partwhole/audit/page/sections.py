@@ -108,7 +108,7 @@ def _ladder(evidence: Evidence) -> Html:
             "training has, and how many of those in held-out combinations it lacks. Determined: "
             "held-out combinations to which all learners of the order that fit training give the "
             "same answer. Solvable: whether one of them can answer all. Fitted: the share of "
-            "training that they explain",
+            "training that they explain.",
             numbers=(1, 2, 3, 5, 6),
         ),
         named,
