@@ -183,6 +183,26 @@ def test_the_rank_modulo_a_prime_is_that_of_whole_numbers():
     assert rank_modulo(np.zeros((3, 2), dtype=np.int64)) == 0
 
 
+def test_values_without_rows_are_named():
+    design = design_split({"shape": 4, "colour": 8, "size": 2}, grades=3, seed=0)
+    frame = design.to_frame()
+    (unused,) = {f"colour {i}" for i in range(8)} - set(frame["colour"])
+    assert f" Nothing held out has {unused}, so training needs no" in design.describe()
+    whole = design_split({"shape": 4, "colour": 5}, grades=3, seed=0)
+    assert set(whole.to_frame()["colour"]) == {f"colour {i}" for i in range(5)}
+    assert "Nothing held out" not in whole.describe()
+
+
+def test_the_command_says_how_to_audit_the_design(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = "design --factors a:3 b:4 c:2 --require-order 2 --test-share 0.2 --output a.csv"
+    main(words.split())
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("To audit")]
+    assert line.endswith(" --require-order 2")
+    main(line.removeprefix("To audit it: partwhole ").split())
+    assert "Supported if pairs interact (order 2)" in capsys.readouterr().out
+
+
 def test_the_command_writes_grades_and_a_certificate_or_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = "design --factors shape:4 colour:5 --grades 3 --output a.csv --certificate a.json"

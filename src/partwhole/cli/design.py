@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -75,6 +76,12 @@ def design(
     if output is None:
         print(text, end="")
     print(split_design.describe(), file=sys.stderr)
+    if output is not None:
+        table, order = str(output), split_design.order
+        audit = ["partwhole", "audit", table, "--components", *split_design.names]
+        audit += ["--target", "target", "--split", "split"]
+        audit += ["--require-order", str(order)] if order > 1 else []
+        print(f"To audit it: {shlex.join(audit)}", file=sys.stderr)
 
 
 def _pair(entry: str, sign: str, rule: str) -> tuple[str, int]:

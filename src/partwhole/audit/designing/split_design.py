@@ -19,6 +19,9 @@ from partwhole.audit.designing.sums import Blocks, blocks_apart, codes, coeffici
 if TYPE_CHECKING:
     import pandas as pd
 
+# Values without any row that are named.
+MOST_UNUSED = 5
+
 
 @dataclass(frozen=True, eq=False)
 class SplitDesign:
@@ -210,7 +213,23 @@ class SplitDesign:
         return (
             f"{n:,} training combinations determine {len(self.test):,} held-out ones for learners "
             f"of order {self.order}. {self._place(sums)} {proof} At order {self.order + 1} none of "
-            f"the held-out combinations is determined by those.{self._grades()}"
+            f"the held-out combinations is determined by those.{self._grades()}{self._unused()}"
+        )
+
+    def _unused(self) -> str:
+        rows = np.concatenate([self.train, self.test])
+        unused = [
+            str(value)
+            for column, values in zip(rows.T, self.values, strict=True)
+            for i, value in enumerate(values)
+            if i not in column
+        ]
+        if not unused:
+            return ""
+        more = f" and {len(unused) - MOST_UNUSED:,} more" if len(unused) > MOST_UNUSED else ""
+        return (
+            f" Nothing held out has {', '.join(unused[:MOST_UNUSED])}{more}, so training needs no "
+            "such rows; a larger share of test may."
         )
 
     def _place(self, sums: str) -> str:
