@@ -46,6 +46,20 @@ def test_two_components():
     assert frame["prediction"][0] == frame["prediction"][1]
 
 
+def test_predictions_have_the_names_of_labels_or_of_columns():
+    words = [a + b for a in "abc" for b in "def"]
+    frame = audited(words[:-1], words[-1:], lambda word: f"is {word[0]}").rows_to_frame()
+    names = ["prediction is a", "prediction is b", "prediction is c", "predicted label"]
+    assert list(frame)[-4:] == names
+    assert frame.iloc[0][names[:3]].astype(float).idxmax() == "prediction is c"
+    assert frame["predicted label"][0] == "is c"
+    data = pd.DataFrame([(*word, ord(word[0]), ord(word[1])) for word in words])
+    data.columns = ["first", "second", "left", "right"]
+    data["split"] = ["train"] * 8 + ["test"]
+    report = audit_split(data, ["first", "second"], ["left", "right"], "split", add=0)
+    assert list(report.rows_to_frame())[-2:] == ["prediction left", "prediction right"]
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_conjunction_that_training_lacks(order):
     words = [a + b + c for a in "ab" for b in "cd" for c in "ef"]

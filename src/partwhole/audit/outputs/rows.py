@@ -34,7 +34,8 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
         The row's number in the table, its split and values; ``status`` ("seen" in training,
         "determined", "not determined" or "undecided"); ``why`` a row is not determined, and the
         training row that would ``help``: added to training, it determines this one; and the
-        predictions of `Evidence.to_frame`.
+        predictions of `Evidence.to_frame`, of several outputs with the name of each label, or of
+        each column of the target.
     """
     case = evidence.case
     test = np.flatnonzero(case.table.split == case.split)
@@ -58,8 +59,18 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
     n_values = len(case.task.names)
     for name, column in list(predicted.items())[n_values:]:
         if str(name).startswith(("prediction", "predicted label")):
-            columns.append((str(name), [column.iloc[i] if i >= 0 else None for i in held_out]))
+            entries = [column.iloc[i] if i >= 0 else None for i in held_out]
+            columns.append((_output_name(case, str(name)), entries))
     return _named(columns)
+
+
+def _output_name(case: Case, name: str) -> str:
+    """Return the name of an output, with its label or column in place of its number."""
+    kind, _, number = name.partition(" ")
+    outputs = case.table.target if case.table.labels is None else case.table.labels
+    if kind != "prediction" or not number or len(outputs) != case.task.targets[0].size:
+        return name
+    return f"{kind} {outputs[int(number)]}"
 
 
 def _named(columns: list[tuple[str, object]]) -> pd.DataFrame:
