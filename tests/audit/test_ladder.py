@@ -36,6 +36,19 @@ def indicators(rows, order):
     return np.array(columns).T
 
 
+def test_the_fit_of_labels_counts_weights():
+    """Counts of a contingency table: each combination has a row of each label."""
+    shares = {("a", "c"): 8, ("a", "d"): 6, ("b", "c"): 4, ("b", "d"): 2, ("a", "e"): 9}
+    rows = [(*key, label, n) for key, yes in shares.items() for label, n in
+            (("yes", yes), ("no", 10 - yes))]  # fmt: skip
+    data = pd.DataFrame(rows, columns=["first", "second", "y", "n"]).assign(split="train")
+    data.loc[len(data)] = ["b", "e", "yes", 5, "test"]
+    report = audit_split(data, ["first", "second"], "y", "split", weights="n", add=0)
+    # The sum is exact here, so that it answers the commoner label of each combination.
+    right = sum(max(yes, 10 - yes) for yes in shares.values()) / 50
+    assert report.evidence[0].ladder[0].fitted == pytest.approx(right)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_every_rung_is_as_by_rank(seed):
     rng = np.random.default_rng(seed)

@@ -60,6 +60,14 @@ def test_predictions_have_the_names_of_labels_or_of_columns():
     assert list(report.rows_to_frame())[-2:] == ["prediction left", "prediction right"]
 
 
+@pytest.mark.parametrize(("n", "columns"), [(20, 20), (21, 0)])
+def test_of_many_labels_only_the_predicted_one_is_listed(n, columns):
+    words = [chr(97 + a) + b for a in range(n) for b in "AB"]
+    frame = audited(words[:-1], words[-1:], lambda word: f"is {word[0]}").rows_to_frame()
+    assert sum(name.startswith("prediction ") for name in frame) == columns
+    assert frame["predicted label"][0] == f"is {words[-1][0]}"
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_conjunction_that_training_lacks(order):
     words = [a + b + c for a in "ab" for b in "cd" for c in "ef"]

@@ -643,4 +643,7 @@ def test_a_shortcut_of_a_single_colour_is_told_for_labels_and_numbers():
         "with the values of test); in test, where it predicts a difference of 1, shape differs "
         "from that mean by -0.75. For example, colour = red (mean 0 in training, 1.5 in test). "
     )
+    assert report.headline.endswith(
+        "Shortcut: colour alone explains 100 % of training (rows with values of test), but not test"
+    )
     assert "100 %*" in report.to_html()

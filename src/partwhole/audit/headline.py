@@ -283,8 +283,8 @@ def _misled(report: AuditReport) -> Iterator[str]:
     shortcut = item.shortcuts[0]
     if not item.case.has_labels:
         yield (
-            f"Shortcut: {finding.subject} alone explains {percent(shortcut.train)} of training, "
-            f"but not {printable(item.case.name)}"
+            f"Shortcut: {finding.subject} alone explains {percent(shortcut.train)} of training"
+            f"{_of_rows(item.case, shortcut)}, but not {printable(item.case.name)}"
         )
         return
     yield (

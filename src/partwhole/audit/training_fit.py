@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from partwhole.audit.case import TRAIN, Case
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
@@ -23,8 +24,8 @@ class TrainingFit:
     Parameters
     ----------
     share : float
-        Of the variance explained; for labels, of the rows whose label has the highest output. NaN
-        if the fit was too large.
+        Of the variance explained; for labels, of the rows' weight whose label has the highest
+        output. NaN if the fit was too large.
     variance : float
         What it leaves of a row, summed over outputs: the sum of squares over its degrees of
         freedom; NaN without any.
@@ -70,6 +71,25 @@ def fit_of_training(case: Case, deadline: float = float("inf")) -> TrainingFit:
     share = 1.0 if np.isnan(fit.r_squared) else max(fit.r_squared, 0.0)
     if table.label is not None:
         outputs = targets - fit.residual
+        weights = table.weights[rows]
+        if np.ptp(weights) > 0:
+            # The mean of a combination whose rows differ is weighted, as everywhere in the audit.
+            means = _weighted_means(targets, case.row_combination[rows], weights)
+            best = best_sum(as_sparse(design), means, Budget.of(SECONDS, deadline))
+            outputs = means - best.residual
+            if not best.settled:
+                return TrainingFit(nan, variance, degrees)
         scores = np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
-        share = float(np.mean(scores.argmax(axis=1) == table.label[rows]))
+        share = float(np.average(scores.argmax(axis=1) == table.label[rows], weights=weights))
     return TrainingFit(share, variance, degrees)
+
+
+def _weighted_means(
+    targets: Float[np.ndarray, "n k"],
+    place: Int[np.ndarray, " n"],
+    weights: Float[np.ndarray, " n"],
+) -> Float[np.ndarray, "n k"]:
+    """Return for each row the weighted mean of the rows of its combination."""
+    total = np.bincount(place, weights)
+    sums = [np.bincount(place, weights * column) for column in targets.T]
+    return np.stack(sums, axis=1)[place] / total[place, None]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SEEN, DETERMINED, NOT_DETERMINED, UNDECIDED = "seen", "determined", "not determined", "undecided"
 # Conjunctions that training lacks that are named.
 MOST_NAMED = 3
+# Outputs beyond which only the predicted label is written: of 413 labels the table had 70 MB.
+MOST_OUTPUTS = 20
 
 
 def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
@@ -35,7 +37,7 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
         "determined", "not determined" or "undecided"); ``why`` a row is not determined, and the
         training row that would ``help``: added to training, it determines this one; and the
         predictions of `Evidence.to_frame`, of several outputs with the name of each label, or of
-        each column of the target.
+        each column of the target; of more than 20 labels only the predicted one.
     """
     case = evidence.case
     test = np.flatnonzero(case.table.split == case.split)
@@ -57,8 +59,10 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
         return _named(columns)
     predicted = evidence.to_frame()
     n_values = len(case.task.names)
+    is_long = case.has_labels and case.task.targets[0].size > MOST_OUTPUTS
     for name, column in list(predicted.items())[n_values:]:
-        if str(name).startswith(("prediction", "predicted label")):
+        kinds = ("predicted label",) if is_long else ("prediction", "predicted label")
+        if str(name).startswith(kinds):
             entries = [column.iloc[i] if i >= 0 else None for i in held_out]
             columns.append((_output_name(case, str(name)), entries))
     return _named(columns)
