@@ -68,7 +68,7 @@ def missing_in(column: Column, name: Hashable) -> Bool[np.ndarray, " n"]:
 def require_whole(column: Column, name: Hashable, part: str) -> None:
     """Raise unless a column has no missing entries; name their number and the first."""
     missing = missing_in(column, name)
-    remedy = "correct those rows, or set missing to 'drop'"
+    remedy = "correct those rows, or set missing (--missing) to 'drop'"
     remedy += " or 'value'" if part == COMPONENT_VALUES else ""
     require_none(missing, f"every row needs its {part}", f"missing in {name!r}", remedy=remedy)
 
