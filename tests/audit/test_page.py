@@ -309,6 +309,17 @@ def test_rows_that_labels_divide_evenly_are_a_tie_in_a_drawn_cell():
     assert targets(case, train, np.zeros(1)) == ["a tie (0)"]
 
 
+def test_a_proof_from_unseen_values_is_not_the_last_word():
+    rows = [(a, b, f"is {a}", "train") for a in "pq" for b in "uvw" if a + b != "qw"]
+    rows += [("q", "w", "is q", "test"), ("r", "w", "is r", "test"), ("s", "w", "is s", "test")]
+    frame = pd.DataFrame(rows, columns=["first", "second", "y", "split"])
+    for rows, said in ((frame, True), (frame[:-2], False)):
+        report = audit_split(rows, ["first", "second"], "y", "split", add=0)
+        text = Reader(str(report.to_html())).text
+        assert ("Not solvable. " in text) == said
+        assert ("Without them: Solvable in principle" in text) == said
+
+
 def test_names_of_axes_fit_into_their_charts(pages):
     axes = {
         name: re.findall(r'<text [^>]*class="name"[^>]*>([^<]*)</text>', page)

@@ -13,9 +13,11 @@ from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import SHOWN, added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
 from partwhole.audit.page.words import combination, conjunction, exact
+from partwhole.audit.remainder import without_unseen
 from partwhole.audit.wording import count, each, explained, printable
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.certificates import Certificate
+from partwhole.limits.proofs.solvability import Solvability
 from partwhole.page import Html, join, table, tag
 
 MOST, SIGNS = 200, 30_000
@@ -52,8 +54,20 @@ def solvable(evidence: Evidence) -> Html:
             _without(explained(evidence.case, solvability)),
             class_="answer",
         ),
+        tag("p", rest) if (rest := _rest(evidence, solvability)) else None,
         certificate,
         [tag("p", remark, class_="quiet") for remark in solvability.remarks],
+    )
+
+
+def _rest(evidence: Evidence, solvability: Solvability) -> str:
+    """Return what remains where values and labels that training lacks are the reason."""
+    rest = without_unseen(evidence, 1.0).solvability if solvability.solvable is False else None
+    if rest is None or rest.solvable is False:
+        return ""
+    return (
+        "This is for rows whose values or labels training lacks. Without them: "
+        f"{one_line(explained(evidence.case, rest))}"
     )
 
 
