@@ -666,3 +666,14 @@ def test_many_labels_are_hashed(monkeypatch, solvable):
     # The numbers depend on the label's text alone.
     again = audit_split(frame.iloc[::-1], ["a", "b", "c"], "y", "split", require_order=2, add=0)
     np.testing.assert_array_equal(again.table.targets[::-1], report.table.targets)
+
+
+def test_random_combinations_do_not_depend_on_the_order_of_columns():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 5, (60, 3)), columns=["a", "b", "c"])
+    frame["y"] = rng.normal(size=60)
+    tests = []
+    for names in (["a", "b", "c"], ["c", "b", "a"], ["b", "a", "c"]):
+        report = audit_split(frame, names, "y", HoldOut("combinations", 0.3, seed=4), add=0)
+        tests.append(np.flatnonzero(report.table.split == 1).tolist())
+    assert tests[0] == tests[1] == tests[2]

@@ -207,7 +207,9 @@ def _splits(
         return [read_split(*columns["table"][0], train, test)]
     if isinstance(split, HoldOut):
         part = np.full(len(coded), LEFT_OUT)
-        part[kept] = split.draw(coded[kept], [len(v) for v in values])
+        # Combinations are numbered by components in the order of their names, however given.
+        by_name = np.argsort([str(name) for _, name in columns["component"]], kind="stable")
+        part[kept] = split.draw(coded[kept][:, by_name], [len(values[c]) for c in by_name])
         return [(part, ("train", "test"), (f"The test split is {split.in_words()}.",))]
     if columns["split"]:
         return [read_split(*columns["split"][0], train, test)]
