@@ -22,7 +22,7 @@ from partwhole.tasks import Task
 
 @pytest.mark.parametrize(
     ("b", "published"),
-    # Thresholds of random systems with b unknowns in a row (Pittel & Sorkin 2016, table 1).
+    # Thresholds of random systems with b unknowns in a row (Pittel & Sorkin 2016).
     [(3, 0.91794), (4, 0.97677), (5, 0.99244), (6, 0.99738)],
 )
 def test_the_limit_is_that_of_random_systems(b, published):

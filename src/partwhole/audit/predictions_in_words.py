@@ -94,15 +94,17 @@ def salience_range(name: str, since: float, until: float) -> str:
     'while colour is at most 1.56 times as salient as each other component'
     >>> salience_range("shape", 0.35, float("inf"))
     'while shape is at least 0.35 times as salient as each other component'
+    >>> salience_range("size", 1.001, float("inf"))
+    'while size is at least as salient as each other component'
     """
-    others = "times as salient as each other component"
+    as_others = "as salient as each other component"
     if since == 0.0 and until == float("inf"):
         return f"at all saliences of {name} that were tried"
-    if since == 0.0:
-        return f"while {name} is at most {number(until)} {others}"
-    if until == float("inf"):
-        return f"while {name} is at least {number(since)} {others}"
-    return f"while {name} is {number(since)} to {number(until)} {others}"
+    if since == 0.0 or until == float("inf"):
+        end, bound = ("at most", until) if since == 0.0 else ("at least", since)
+        times = "" if number(bound) == "1" else f"{number(bound)} times "
+        return f"while {name} is {end} {times}{as_others}"
+    return f"while {name} is {number(since)} to {number(until)} times {as_others}"
 
 
 def learners(case: Case, prediction: Prediction) -> str:
