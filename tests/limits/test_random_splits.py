@@ -45,6 +45,20 @@ def test_many_values_approach_the_limit():
     assert all(gap < 1 / n for gap, n in zip(gaps, (100, 1000, 10_000), strict=True))
 
 
+@pytest.mark.parametrize("b", range(3, 9))
+def test_tables_of_any_size_have_the_limit(b):
+    """Combinations of 8 parts of 10,000 values are more than numbers near 1 can tell apart."""
+    values = (10_000,) * b
+    rows = critical_ratio(b, 1) * dimensions(values, 1)
+    assert determined_share(0.999 * rows, values, 1) == 0.0
+    share = determined_share(1.001 * rows, values, 1)
+    # alpha = 1 - exp(-b r alpha**(b - 1)), and all b conjunctions are tied.
+    alpha = share ** (1 / b)
+    mean = b * 1.001 * critical_ratio(b, 1)
+    assert alpha == pytest.approx(1 - np.exp(-mean * alpha ** (b - 1)), abs=1e-3)
+    assert share > 0.6
+
+
 @pytest.mark.parametrize("ratio", [0.7, 0.9, 1.2])
 def test_two_components_are_a_giant_component(ratio):
     """Beside the pairs of values that a random bipartite graph links, whatever their number."""

@@ -38,7 +38,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Count, NonNegative
 
-CONVERGED, STEPS = 1e-13, 20_000
+CONVERGED, STEPS, NOTHING, SMALLEST = 1e-13, 20_000, 1e-9, 1e-12
 
 
 @door
@@ -204,12 +204,11 @@ def _share(rows: float, n_values: tuple[int, ...], order: int) -> float:
     p, per_conjunction = rows / whole, whole / sizes
     alpha = _tied(p, per_conjunction)
     share = float(alpha.prod())
-    if share < 1e-9:
+    if share < NOTHING:
         return 0.0
     q = p * share / alpha
-    with np.errstate(divide="ignore", invalid="ignore"):
-        none = (1.0 - q) ** per_conjunction
-        one = per_conjunction * q * (1.0 - q) ** (per_conjunction - 1.0)
+    none = _none_of(per_conjunction, q)
+    one = per_conjunction * q * _none_of(per_conjunction - 1.0, q)
     conjunctions = float(sizes @ (1.0 - none - one))
     repeated = float(sizes.sum()) - dimensions(n_values, order)
     return share if rows * share >= conjunctions - repeated else 0.0
@@ -219,8 +218,14 @@ def _tied(p: float, per_conjunction: Float[np.ndarray, " b"]) -> Float[np.ndarra
     """Return the largest solution, to which steps from 1 fall."""
     alpha = np.ones(len(per_conjunction))
     for _ in range(STEPS):
-        tied = 1.0 - (1.0 - p * alpha.prod() / np.maximum(alpha, 1e-300)) ** (per_conjunction - 1)
-        if np.abs(tied - alpha).max() < CONVERGED or tied.prod() < 1e-9:
+        q = p * alpha.prod() / np.maximum(alpha, SMALLEST)
+        tied = 1.0 - _none_of(per_conjunction - 1.0, q)
+        if np.abs(tied - alpha).max() < CONVERGED or tied.prod() < NOTHING:
             return tied
         alpha = tied
     return alpha
+
+
+def _none_of(n: Float[np.ndarray, " b"], q: Float[np.ndarray, " b"]) -> Float[np.ndarray, " b"]:
+    """Return the probability (1 - q)**n, also where q is less than the rounding of 1."""
+    return np.exp(n * np.log1p(-np.minimum(q, 1.0 - SMALLEST)))

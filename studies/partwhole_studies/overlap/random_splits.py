@@ -21,7 +21,7 @@ from partwhole.study.plots import QUIET, look, name, panels
 RATIOS = np.array([0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5])
 ABOVE, BELOW = 1.2, 0.8
 HELD_OUT, MANY = 4000, 10_000
-FUNCTIONS = 3  # random functions, of which each is seen to vanish or not
+FUNCTIONS = 12  # random functions, of which each is seen to vanish or not
 RIDGE, PROJECTIONS, ZERO = 1e-9, 3, 1e-5  # zero: of a function's size before training
 THREE, PAIRS, FOUR, SIX = "3 parts", "pairs of 3", "4 parts", "pairs of 4"
 LEARNERS = {THREE: (3, 1), PAIRS: (3, 2), FOUR: (4, 1), SIX: (4, 2), "triples of 4": (4, 3)}

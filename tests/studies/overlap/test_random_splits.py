@@ -65,6 +65,7 @@ def test_the_jump_is_that_of_random_systems():
     t = 0.11682
     assert 3 * (1 - t) + (1 + 2 * t) * np.log(t) == pytest.approx(0, abs=1e-3)
     assert study.jump(3) == pytest.approx((1 - t) ** 3, abs=2e-3)
+    assert 0.89 < study.jump(4) < study.jump(6) < 1.0
 
 
 def test_a_crossing_elsewhere_is_noticed(data):
