@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import matplotlib.figure
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from partwhole import __version__, store
 from partwhole._checks import require
@@ -36,6 +33,11 @@ from partwhole.study.registry import find, load, place_of, short_name
 from partwhole.study.remote import Remote, last_lines, send_cells
 from partwhole.study.source import NO_SOURCE, Source, fingerprint, source_of
 from partwhole.tasks.images._files import data_folder, use_data_folder
+
+if TYPE_CHECKING:  # processes that compute cells start in a fifth of the time without these
+    import matplotlib.figure
+    import pandas as pd
+    import xarray as xr
 
 Config = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -100,6 +102,8 @@ class Result:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the claims as a table, a row for each."""
+        import pandas as pd
+
         rows = [
             {
                 "statement": claim.statement,
