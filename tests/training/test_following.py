@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from importlib import import_module
 
@@ -166,27 +162,6 @@ def test_the_mark_is_that_of_settings_networks_and_samples():
     }
     assert len(others - same) == 5
     assert len({mark(name) for name in CASES}) == len(CASES)
-
-
-def marks():
-    """Return the mark of every case."""
-    return {
-        name: training_mark(problem_of(
-            networks, data, training, *(options.get(key) for key in ("read", "teachers", "test")),
-            None,
-        ))
-        for name, (networks, data, training, options) in CASES.items()
-    }  # fmt: skip
-
-
-def test_the_mark_is_that_of_another_process_too():
-    program = "import json, runpy; print(json.dumps(runpy.run_path({!r})['marks']()))"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "7"}
-    done = subprocess.run(
-        [sys.executable, "-c", program.format(__file__)],
-        env=environment, capture_output=True, text=True, check=True, timeout=300,
-    )  # fmt: skip
-    assert json.loads(done.stdout) == marks()
 
 
 def test_the_mark_is_that_of_the_kind_of_network_and_of_transfer():

@@ -1,4 +1,4 @@
-"""Training of diffusion models: against plain steps, killed and resumed, and refused."""
+"""Training of diffusion models: against plain steps, interrupted and resumed, and refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from killed import killed_beside
 from programs import looped
 
 from partwhole._checks import InputError
@@ -601,32 +600,6 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path
         f"a checkpoint is a file in a folder that may be written to; got {tmp_path}, which may "
         "not be written to; name another folder"
     )
-
-
-KILLED = """
-import sys
-sys.path[:0] = [{folder!r}, {fixtures!r}]
-import time
-from importlib import import_module
-module = import_module("partwhole.training.diffusion.train")
-module.SAVED_EVERY = 0.0
-from test_train_diffusion import small, train
-step = module.take_steps
-def slowly(*given, **named):
-    time.sleep(0.05)
-    return step(*given, **named)
-module.take_steps = slowly
-train(**small(), checkpoint={file!r})
-"""
-
-
-def test_a_killed_process_resumes_bit_by_bit(whole, tmp_path):
-    file, here = tmp_path / "run.npz", os.path.dirname(__file__)
-    text = KILLED.format(
-        folder=here, fixtures=os.path.join(here, "..", "..", "fixtures"), file=str(file)
-    )
-    killed_beside(text, file)
-    assert same(train(**small(), checkpoint=file), whole)
 
 
 def moved(amount):

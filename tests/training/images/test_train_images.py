@@ -1,8 +1,7 @@
-"""Training of image networks: against plain NumPy, killed and resumed, and refused."""
+"""Training of image networks: against plain NumPy, interrupted and resumed, and refused."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -13,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from killed import killed_beside
 from programs import looped
 
 from partwhole import tasks
@@ -336,33 +334,6 @@ def test_a_run_of_fewer_or_other_epochs_is_refused(tmp_path, monkeypatch):
         "a run that goes on records the epochs that its checkpoint has recorded; got [0, 2, 3] in "
         f"{file} for [1]; pass these to record, and any after 3, or name another file"
     )
-
-
-KILLED = """
-import sys
-sys.path[:0] = [{folder!r}]
-import time
-from importlib import import_module
-module = import_module("partwhole.training.images.train")
-module.SAVED_EVERY = 0.0
-from test_train_images import small
-step = module.take_step
-def slowly(*given, **named):
-    time.sleep(0.05)
-    return step(*given, **named)
-module.take_step = slowly
-from partwhole.training import train
-network, images, training, rest = small()
-train(network, images, training, checkpoint={file!r}, **rest)
-"""
-
-
-def test_a_killed_process_resumes_bit_by_bit(whole, tmp_path):
-    file = tmp_path / "run.npz"
-    killed_beside(KILLED.format(folder=os.path.dirname(__file__), file=str(file)), file)
-    network, images, training, rest = small()
-    resumed = train(network, images, training, checkpoint=file, **rest)
-    assert same(resumed.network(0), whole.network(0))
 
 
 @pytest.mark.parametrize(
