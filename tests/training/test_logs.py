@@ -52,7 +52,7 @@ LONG = {
     "diffusion": {
         "networks": diffusion_model("vector", condition=2, seed=0),
         "data": (CLOUD, CLOUD),
-        "training": Training.published("diffusion", steps=530, batch=8, record=[0, 250]),
+        "training": Training.published("diffusion", steps=130, batch=8, record=[0, 50]),
         "read": Sampling({"far": Prompt(conditions=CLOUD[:3])}, steps=2, keep=True),
         "progress": False,
     },
@@ -131,7 +131,7 @@ def test_a_resumed_run_goes_on_in_its_log_without_repeated_steps(
         tmp_path / part for part in (f"whole.{ending}", f"run.{ending}", "run.npz")
     )
     train(**LONG[name], follow=LOGS[ending](whole))
-    stop = {"images": 9, "diffusion": 250}[name]
+    stop = {"images": 9, "diffusion": 50}[name]
     saved = []
     save = module.save_checkpoint
 
@@ -163,7 +163,7 @@ def test_a_resumed_run_goes_on_in_its_log_without_repeated_steps(
 def test_an_error_of_a_follower_leaves_a_whole_checkpoint(name, tmp_path, monkeypatch):
     module = import_module(f"partwhole.training.{name}.train")
     monkeypatch.setattr(module, "SAVED_EVERY", 0.0)
-    file, stop = tmp_path / "run.npz", {"images": 12, "diffusion": 500}[name]
+    file, stop = tmp_path / "run.npz", {"images": 12, "diffusion": 100}[name]
 
     def interrupt(taken):
         if taken.step == stop:
@@ -195,7 +195,7 @@ def test_seconds_go_on_with_a_checkpoint(name, tmp_path, monkeypatch):
     assert described["seconds"] > 0
     state["told"] = np.array(json.dumps(described | {"seconds": 1000.0}))
     np.savez(file, **state)
-    longer = {"steps": 540} if name == "diffusion" else {"epochs": 7}
+    longer = {"steps": 140} if name == "diffusion" else {"epochs": 7}
     options["training"] = replace(options["training"], **longer)
     runs = train(**options, checkpoint=file)
     assert 1000.0 < runs.seconds < 1300.0
