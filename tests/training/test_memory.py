@@ -10,7 +10,7 @@ import pytest
 
 from partwhole._checks import InputError
 from partwhole.networks import image_network
-from partwhole.networks.diffusion import unet
+from partwhole.networks.diffusion import diffusion_model, unet
 from partwhole.networks.diffusion.model import DiffusionModel
 from partwhole.networks.diffusion.schedule import linear_schedule
 from partwhole.training import Prompt, Sampling, Training, memory, train
@@ -69,9 +69,15 @@ def test_estimates_of_diffusion_models_are_within_a_factor_of_two(batch):
     assert 0.5 < found / diffusion.memory_of(problem) < 2.0
 
 
+def of_vectors(batch):
+    """Return a model that is trained in a moment, with its samples and conditions."""
+    model = diffusion_model("vector", condition=4, seed=0)
+    return model, (np.zeros((batch, 2), np.float32), np.zeros((batch, 4), np.float32))
+
+
 def test_an_estimate_grows_with_the_batch_and_is_traced_once_for_a_kind(monkeypatch):
     def estimate(batch):
-        model, data = of_images(batch)
+        model, data = of_vectors(batch)
         training = Training.published("diffusion", steps=1, batch=batch)
         return diffusion.memory_of(checked_diffusion_problem(model, data, training, None, None))
 
@@ -82,7 +88,7 @@ def test_an_estimate_grows_with_the_batch_and_is_traced_once_for_a_kind(monkeypa
 
 
 def test_trainings_that_do_not_fit_are_refused_before_they_start(monkeypatch):
-    model, data = of_images(8)
+    model, data = of_vectors(8)
     training = Training.published("diffusion", steps=4, batch=8, record=[0, 1])
     problem = checked_diffusion_problem(model, data, training, None, None)
     needed = diffusion.memory_of(problem)
@@ -111,7 +117,7 @@ def test_trainings_that_do_not_fit_are_refused_before_they_start(monkeypatch):
 
 
 def test_samples_that_are_kept_count():
-    model, data = of_images(8)
+    model, data = of_vectors(8)
     training = Training.published("diffusion", steps=4, batch=8, record=[0, 1])
     prompts = {"one": Prompt(conditions=data[1][:3]), "other": Prompt(conditions=data[1][:2])}
     problem = checked_diffusion_problem(model, data, training, Sampling(prompts, keep=True), None)
