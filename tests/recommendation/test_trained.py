@@ -30,10 +30,10 @@ def test_training_ends_where_theory_says(told):
     assert (gap <= 0.1 * told.losses[exact] + 1e-6).all()
     # As many records as of 60,000 steps, for which training is compiled.
     methods = tuple(m for m in told.methods if m.name != "multi-task")
-    apart = replace(told, methods=methods, losses=told.losses[exact])
+    apart = replace(told, methods=methods, sizes=(8,), losses=told.losses[exact][:, :1])
     smaller = trained_losses(apart, progress=False, learning_rate=0.02, max_steps=330_000)
     nearer = np.abs(smaller.final - apart.losses)
-    assert nearer.sum() < 0.35 * gap.sum()
+    assert nearer.sum() < 0.35 * gap[:, :1].sum()
     both = trained.final[~np.array(exact)] / told.losses[~np.array(exact)]
     assert np.abs(both - 1).max() < 0.1
 
@@ -42,16 +42,16 @@ def test_training_ends_where_theory_says(told):
 def test_multi_task_learning_follows_the_auxiliary_sample(n_aux):
     """From as many samples as features on they determine the task, but not the way to it.
 
-    In units of the targets' variance; steps of .02 end within a quarter of that from the flow. At
-    20 samples the population in the sample's place ends .2 away.
+    In units of the targets' variance; steps of .04 end within .004 of the flow. At 20 samples the
+    population in the sample's place ends .2 away.
     """
     task = SparseTeachers(dimension=20, active_aux=5, active_main=5, overlap=3)
     predicted = predict_losses(
         task, [8], methods=["multi-task"], n_aux=n_aux, seeds=range(3), progress=False
     )
     # The nearer to as many samples as features, the longer training takes.
-    steps = 300_000 if n_aux <= 20 else 150_000
-    trained = trained_losses(predicted, learning_rate=0.02, max_steps=steps, progress=False)
+    steps = 150_000 if n_aux <= 20 else 75_000
+    trained = trained_losses(predicted, learning_rate=0.04, max_steps=steps, progress=False)
     np.testing.assert_allclose(predicted.losses, trained.final, atol=0.005, rtol=0)
 
 
