@@ -5,7 +5,7 @@ to every null vector of training's dense indicators, what is called unsolvable n
 solves.
 
 The machine writes out the kernel matrix of the truncated kernel, memory on its diagonal, from
-the closed form of ReLU's kernel. Memory is at least .01 and matrices have at most 240 rows, so
+the closed form of ReLU's kernel. Memory is at least .01 and matrices have at most 140 rows, so
 their condition is below 1e5; targets are of order 1.
 """
 
@@ -22,7 +22,7 @@ from partwhole.audit.prediction.prediction import predict
 from partwhole.limits import determination, solvability
 
 TOLERANCE = 1e-8
-MOST_ROWS = 400
+MOST_ROWS = 200
 POINTS = 4
 
 
