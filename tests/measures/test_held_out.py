@@ -338,11 +338,12 @@ def test_pairs_are_all_of_them():
 # many as trials, 160 of 200: there it was 1.5.
 @pytest.mark.parametrize(("n_neurons", "noise", "most"), [(60, 1.0, 1.25), (200, 0.3, 2.0)])
 def test_left_out_neurons_say_how_predictions_vary_over_populations(n_neurons, noise, most):
-    # The deviation of 40 populations has a standard error of 11 %, less over 16 conditions.
+    # The deviation of 20 populations has a standard error of 16 %, less over 16 conditions: three
+    # times 20 were within 5 % of one another.
     rows = np.repeat(list(product(range(4), range(4))), 10, axis=0)
     target = (rows - 1.5).sum(axis=1)
     predicted, estimates = [], []
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         means = sum(0.6 * rng.normal(size=(4, n_neurons))[rows[:, c]] for c in range(2))
         means = means + 0.45 * rng.normal(size=(16, n_neurons))[4 * rows[:, 0] + rows[:, 1]]
