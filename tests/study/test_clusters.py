@@ -143,7 +143,7 @@ def test_ten_kills_of_workers_cost_what_they_computed(two, folder, monkeypatch):
 def test_cells_that_fail_are_missing_and_the_others_are_kept(two, folder, monkeypatch, capsys):
     configs = cells(monkeypatch, 4)
     configs[1]["fault"] = "error"
-    configs[2] |= {"fault": "sudden death", "wait": 0.1}
+    configs[2]["fault"] = "sudden death"
     with pytest.raises(CellsMissingError) as caught:
         computed(folder, two)
     death, error = (json.dumps(configs[i], sort_keys=True) for i in (2, 1))
