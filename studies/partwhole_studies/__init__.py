@@ -16,7 +16,6 @@ ORDER = {
         "phase_diagrams",
         "conjunction_sizes",
         "exposure",
-        "random_splits",
         "transitive_equivalence",
         "transitive_ordering",
         "composite_digits",
