@@ -91,16 +91,16 @@ def test_grades_are_equally_large_where_noise_levels_part_them():
 
 
 def test_windows_of_noise_levels():
-    found = windows(np.array([3, 3, 5, 5, 5, 5, 9, 9]), 4, 2)
-    assert found is not None
-    assert [(places.tolist(), size) for places, size in found[1]] == [
+    of_grades = windows(np.array([3, 3, 5, 5, 5, 5, 9, 9]), 4, 2)
+    assert of_grades is not None
+    assert [(places.tolist(), size) for places, size in of_grades[1]] == [
         ([0, 1], 2), ([2, 3, 4, 5], 2)
     ]  # fmt: skip
     assert windows(np.array([3, 3, 3, 3]), 2, 2) is None
     # Two of the first level at most: three and two rather than none.
-    found = windows(np.array([3, 3, 5, 5, 5]), 5, 2)
-    assert found is not None
-    assert [size for _, size in found[1]] == [2, 3]
+    of_grades = windows(np.array([3, 3, 5, 5, 5]), 5, 2)
+    assert of_grades is not None
+    assert [size for _, size in of_grades[1]] == [2, 3]
 
 
 def test_a_small_training_set_takes_factors_together():

@@ -181,9 +181,9 @@ def test_less_time_is_for_smaller_readouts(monkeypatch):
         with monkeypatch.context() as limited:
             at_limits(limited, **limits)
             assert audited(frame, responses, "sum")[1].readout == "predicted"
-            found = audited(frame, responses, "sum", time_limit=1.25)[1]
-            assert found.readout == "trained"
-            assert any(reason in remark for remark in found.remarks)
+            prediction = audited(frame, responses, "sum", time_limit=1.25)[1]
+            assert prediction.readout == "trained"
+            assert any(reason in remark for remark in prediction.remarks)
 
 
 def test_more_features_than_rows_are_trained_the_same(monkeypatch):

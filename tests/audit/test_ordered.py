@@ -165,8 +165,8 @@ def test_an_order_with_too_many_conjunctions_is_said_not_to_be_predicted():
         "the order of age is not in the predictions: at order 2 it has more than 3,000 "
         "conjunctions; put the values in bins"
     ) in given.prediction.remarks
-    for one, other in zip(given.prediction.points, expected.prediction.points, strict=True):
-        np.testing.assert_allclose(one.outputs, other.outputs)
+    for point, plain_point in zip(given.prediction.points, expected.prediction.points, strict=True):
+        np.testing.assert_allclose(point.outputs, plain_point.outputs)
 
 
 @pytest.mark.parametrize(

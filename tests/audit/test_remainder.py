@@ -86,7 +86,7 @@ def test_the_text_names_no_finding_that_is_not_there():
     frame = pd.concat([frame, pd.DataFrame(extra, columns=frame.columns)], ignore_index=True)
     report = audit_split(frame, COLUMNS, "y", "split", add=0)
     assert report.evidence[0].solvability.solvable is False
-    assert not [one for one in report.findings if one.rule == "not-solvable"]
+    assert not [finding for finding in report.findings if finding.rule == "not-solvable"]
     text = " ".join(report.to_text().split())
     assert "the finding not-solvable" not in text
     assert (
@@ -103,7 +103,7 @@ def test_a_proof_about_the_rest_names_rows_of_the_table():
     frame = pd.concat([frame[frame["shape"] == "new"], frame[frame["shape"] != "new"]])
     frame = frame.reset_index(drop=True)
     report = audit_split(frame, COLUMNS, "y", "split", add=0)
-    (finding,) = [one for one in report.findings if one.rule == "not-solvable"]
+    (finding,) = [finding for finding in report.findings if finding.rule == "not-solvable"]
     named = frame.loc[list(finding.rows), COLUMNS]
     assert set(map(tuple, named.to_numpy())) == {(a, b) for a in ("s3", "s4") for b in ("c3", "c4")}
     for shape, colour in named.to_numpy():

@@ -115,7 +115,7 @@ def helped(train, test, order):
         helps.append(text)
         for added in proposed(text, letters):
             # Beside another test row, so that one is held out where the row itself is added.
-            rest = [word, *(other for other in test if other != added)]
+            rest = [word, *(row for row in test if row != added)]
             if added in rest[:1]:
                 assert text.endswith("this combination itself") or " with " in text
                 continue

@@ -224,9 +224,9 @@ def test_many_unseen_values_of_a_component_are_one_finding():
     grid = [f"a v{i} 1 train" for i in range(3)] + [f"b v{i} 2 train" for i in range(3)]
     for many in (MOST_UNSEEN, MOST_UNSEEN + 1):
         lines = [f"{part} w{i} 3 test" for part in "ab" for i in range(many)]
-        told = found(audit(rows(*grid, *lines, target=float)), "unseen-value")
-        assert len(told) == (many if many == MOST_UNSEEN else 1)
-    (one,) = told
+        findings = found(audit(rows(*grid, *lines, target=float)), "unseen-value")
+        assert len(findings) == (many if many == MOST_UNSEEN else 1)
+    (one,) = findings
     assert one.subject == "second"
     assert one.rows.tolist() == list(range(6, 18))
     assert one.message.startswith(
@@ -238,16 +238,16 @@ def test_many_unseen_values_of_a_component_are_one_finding():
 def test_many_unseen_values_of_two_components_are_a_finding_each():
     grid = [f"{a} v{i} 1 train" for a in "ab" for i in range(3)]
     lines = [f"a w{i} 3 test" for i in range(4)] + [f"{c} v0 2 test" for c in "cd"]
-    told = found(audit(rows(*grid, *lines, target=float)), "unseen-value")
-    assert [one.subject for one in told] == ["first", "second"]
-    assert told[0].message.startswith(
+    findings = found(audit(rows(*grid, *lines, target=float)), "unseen-value")
+    assert [finding.subject for finding in findings] == ["first", "second"]
+    assert findings[0].message.startswith(
         "2 values of first occur in held-out combinations but in no training row: c, d. They occur "
         "in 2 rows of test"
     )
-    assert told[1].message.startswith(
+    assert findings[1].message.startswith(
         "4 values of second occur in held-out combinations but in no training row: w0, w1, w2, w3."
     )
-    assert told[1].rows.tolist() == [6, 7, 8, 9]
+    assert findings[1].rows.tolist() == [6, 7, 8, 9]
     single = found(audit(rows(*grid, *lines[:4], lines[4], target=float)), "unseen-value")
     assert len(single) == 5
 

@@ -152,7 +152,7 @@ def test_saliences_of_the_user_move_the_predictions_and_the_limit():
         [one for one in report.findings if (one.rule, one.subject) == ("salience-limit", "colour")]
         for report in (more, audit_split(frame, COMPONENTS, "name", "split", add=0))
     )
-    limits = [float(one.message.split("at most ")[1].split()[0]) for one in (ours, theirs)]
+    limits = [float(finding.message.split("at most ")[1].split()[0]) for finding in (ours, theirs)]
     # Halvings leave 4.4 % between factors.
     np.testing.assert_allclose(*limits, rtol=0.045)
 

@@ -133,17 +133,17 @@ def test_shared_values_are_determined_as_ranks_of_indicators_of_counts_say(seed)
 def rank(rows):
     """Rank of whole numbers by elimination in fractions."""
     rows = [[Fraction(int(x)) for x in row] for row in rows]
-    found = 0
+    n_pivots = 0
     for column in range(len(rows[0])):
-        pivot = next((i for i in range(found, len(rows)) if rows[i][column]), None)
+        pivot = next((i for i in range(n_pivots, len(rows)) if rows[i][column]), None)
         if pivot is None:
             continue
-        rows[found], rows[pivot] = rows[pivot], rows[found]
-        for i in range(found + 1, len(rows)):
-            factor = rows[i][column] / rows[found][column]
-            rows[i] = [x - factor * y for x, y in zip(rows[i], rows[found], strict=True)]
-        found += 1
-    return found
+        rows[n_pivots], rows[pivot] = rows[pivot], rows[n_pivots]
+        for i in range(n_pivots + 1, len(rows)):
+            factor = rows[i][column] / rows[n_pivots][column]
+            rows[i] = [x - factor * y for x, y in zip(rows[i], rows[n_pivots], strict=True)]
+        n_pivots += 1
+    return n_pivots
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -70,8 +70,8 @@ def test_two_components_are_a_giant_component(ratio):
         graph = sparse.csr_array((np.ones(rows), (a, n + b)), shape=(n + m,) * 2)
         label = connected_components(graph, directed=False)[1]
         linked = sum(
-            int((label[:n] == one).sum()) * int((label[n:] == one).sum())
-            for one in np.unique(label[:n])
+            int((label[:n] == piece).sum()) * int((label[n:] == piece).sum())
+            for piece in np.unique(label[:n])
         )
         shares.append((linked - rows) / (n * m - rows))
     spread = np.std(shares, ddof=1) / np.sqrt(len(shares))

@@ -55,19 +55,19 @@ def test_marks_of_trainings_are_the_same(killed):
 
 @pytest.mark.parametrize("name", other_process.STEPS)
 def test_runs_on_two_devices_are_those_on_one(name, killed):
-    found = killed.compared[name]
-    assert len(found["devices"]) == 2
-    assert found["used"] == sorted(found["devices"])
-    assert found["used by one"] == ["None"]
-    assert len(found["same"]) > 10
-    assert all(found["same"])
+    runs = killed.compared[name]
+    assert len(runs["devices"]) == 2
+    assert runs["used"] == sorted(runs["devices"])
+    assert runs["used by one"] == ["None"]
+    assert len(runs["same"]) > 10
+    assert all(runs["same"])
 
 
 @pytest.mark.parametrize("name", other_process.STEPS)
 def test_a_killed_process_resumes_bit_by_bit(name, killed):
-    arguments, file = other_process.one(name), killed.files[name]
+    arguments, file = other_process.of_one_network(name), killed.files[name]
     whole = train(**arguments, progress=False)
     resumed = train(**arguments, checkpoint=file, resume=True, progress=False)
     pairs = zip(other_process.numbers(resumed), other_process.numbers(whole), strict=True)
-    for found, expected in pairs:
-        np.testing.assert_array_equal(found, expected)
+    for numbers, expected in pairs:
+        np.testing.assert_array_equal(numbers, expected)

@@ -138,11 +138,11 @@ def _named(
             "pass their number or a list of them",
         )
         values.append(of)
-    own = ["target", "split", "terms", *(["noise_gain"] if grades > 1 else [])]
-    taken = set(own) & set(names)
+    reserved = ["target", "split", "terms", *(["noise_gain"] if grades > 1 else [])]
+    taken = set(reserved) & set(names)
     require(
         not taken,
-        f"columns {', '.join(own[:-1])} and {own[-1]} are of the table itself",
+        f"columns {', '.join(reserved[:-1])} and {reserved[-1]} are of the table itself",
         f"a factor {min(taken, default='')!r}",
         "rename it",
     )

@@ -253,12 +253,12 @@ def terms(order: int) -> str:
     return f"{words} (order {order})"
 
 
-def each(order: int) -> str:
+def terms_of(order: int) -> str:
     """Return for what learners of an order have a number each.
 
     Examples
     --------
-    >>> each(1), each(2)
+    >>> terms_of(1), terms_of(2)
     ('value', 'value and each pair of values')
     """
     return {1: "value", 2: "value and each pair of values"}.get(
@@ -378,7 +378,7 @@ def explained(case: Case, solvability: Solvability) -> str:
         "; so these weighted margins add up to 0 and can't all be positive", NOT_ALL
     )
     text = text.replace(SUM, learner)
-    return LONG_PERCENT.sub(lambda found: percent_of_three_digits(float(found[0])), text)
+    return LONG_PERCENT.sub(lambda number: percent_of_three_digits(float(number[0])), text)
 
 
 def percent_of_three_digits(value: float) -> str:

@@ -207,9 +207,9 @@ def _share(rows: float, n_values: tuple[int, ...], order: int) -> float:
     if share < NOTHING:
         return 0.0
     q = p * share / alpha
-    none = _none_of(per_conjunction, q)
-    one = per_conjunction * q * _none_of(per_conjunction - 1.0, q)
-    conjunctions = float(sizes @ (1.0 - none - one))
+    without = _none_of(per_conjunction, q)
+    single = per_conjunction * q * _none_of(per_conjunction - 1.0, q)
+    conjunctions = float(sizes @ (1.0 - without - single))
     repeated = float(sizes.sum()) - dimensions(n_values, order)
     return share if rows * share >= conjunctions - repeated else 0.0
 

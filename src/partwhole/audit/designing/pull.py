@@ -88,7 +88,7 @@ def pull_of(
         return None
     require(len(shortcut) == 1, "a shortcut is one factor", f"{len(shortcut)}", "pass one of them")
     ((name, share),) = shortcut.items()
-    others = [other for i, other in enumerate(names) if i != target]
+    others = [factor for i, factor in enumerate(names) if i != target]
     require(
         name in others,
         "a shortcut is a factor other than the target",

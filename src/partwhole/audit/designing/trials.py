@@ -93,7 +93,7 @@ def best_design(request: Request, rng: np.random.Generator) -> SplitDesign:
         f"{n_weights:,}",
         "hold out less, or lower the order",
     )
-    found: list[tuple[tuple[float, ...], SplitDesign]] = []
+    best: list[tuple[tuple[float, ...], SplitDesign]] = []
     n_tried = 0
     for _ in range(TRIALS):
         reference = np.array([rng.integers(n) for n in n_values])
@@ -107,16 +107,16 @@ def best_design(request: Request, rng: np.random.Generator) -> SplitDesign:
                 0.0 if design.weights is None else float(design.noise_gain.max()),
                 _unasked(request, design),
             )
-            is_among = len(found) < MOST_COMPARED or key < found[-1][0]
+            is_among = len(best) < MOST_COMPARED or key < best[-1][0]
             if is_among and _is_varied(np.r_[design.train, design.test], n_values):
-                found = sorted([*found, (key, design)], key=lambda pair: pair[0])[:MOST_COMPARED]
+                best = sorted([*best, (key, design)], key=lambda pair: pair[0])[:MOST_COMPARED]
     within = [
         design
-        for _, design in found
+        for _, design in best
         if request.budget is None or len(design.train) <= request.budget
     ]
-    if found:
-        return next(filter(is_learnable, within), found[0][1])
+    if best:
+        return next(filter(is_learnable, within), best[0][1])
     require(
         not n_tried,
         "factors vary in the split, and none is a function of another",
@@ -224,10 +224,10 @@ def _graded(
         return
     for share in EXCHANGES:
         exchange.exchange(rng, min(MOST_EXCHANGES, round(share * len(exchange.basis))))
-        found = _choice(request, exchange, rng)
-        if found is None:
+        choice = _choice(request, exchange, rng)
+        if choice is None:
             continue
-        ratio, rows, grade = found
+        ratio, rows, grade = choice
         weights = exchange.table[rows]
         used = weights.any(axis=0) | exchange.is_kept
         yield (
@@ -248,11 +248,11 @@ def _choice(
 ) -> tuple[float, Int[np.ndarray, " h"], Int[np.ndarray, " h"]] | None:
     """Return the least ratio of noise between grades, what is held out, and its grades."""
     beyond = np.flatnonzero(exchange.is_beyond(request.order, request.n_values))
-    found = windows(np.sum(exchange.table[beyond] ** 2, axis=1), request.h, request.grades)
-    if found is None:
+    of_grades = windows(np.sum(exchange.table[beyond] ** 2, axis=1), request.h, request.grades)
+    if of_grades is None:
         return None
     rows = []
-    for places, size in found[1]:
+    for places, size in of_grades[1]:
         free = beyond[places]
         drawn = (
             rng.permutation(free)
@@ -261,4 +261,4 @@ def _choice(
         )
         rows.append(np.sort(drawn[:size]))
     grade = np.repeat(np.arange(len(rows)) + 1, [len(chosen) for chosen in rows])
-    return found[0], np.concatenate(rows), grade
+    return of_grades[0], np.concatenate(rows), grade

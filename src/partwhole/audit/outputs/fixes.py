@@ -56,10 +56,10 @@ class Fixes:
         if len(lacking) and free and self._any_completion(row, free):
             values = [int(row[c]) for c in lacking]
             return f"a training row with {conjunction(case, lacking.tolist(), values)}"
-        other = self._nearest(row, free)
-        if other is None:
+        nearest = self._nearest(row, free)
+        if nearest is None:
             return f"a training row {tuple_of(case, row)}: this combination itself"
-        return f"a training row {tuple_of(case, other)}"
+        return f"a training row {tuple_of(case, nearest)}"
 
     def _any_completion(self, row: Int[np.ndarray, " C"], free: list[int]) -> bool:
         """Return whether every row of known values with what training lacks determines this one."""
@@ -87,7 +87,7 @@ class Fixes:
             rows = np.concatenate(changes)
             rows = rows[self._determine(row, rows)]
             if len(rows):
-                new = [tuple(other) not in self.held_out for other in rows.tolist()]
+                new = [tuple(values) not in self.held_out for values in rows.tolist()]
                 return rows[int(np.argmax(new))]
         return None
 

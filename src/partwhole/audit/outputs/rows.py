@@ -113,7 +113,7 @@ def _reasons(evidence: Evidence) -> tuple[list[str], list[str], list[str]]:
 def _why(case: Case, i: int, lacking: Sequence[tuple[int, ...]]) -> str:
     """Name the smallest conjunctions of a held-out combination that training lacks."""
     smallest = [
-        chosen for chosen in lacking if not any(set(other) < set(chosen) for other in lacking)
+        chosen for chosen in lacking if not any(set(smaller) < set(chosen) for smaller in lacking)
     ]
     if not smallest:
         return "the training rows leave it open"

@@ -27,13 +27,13 @@ from partwhole.audit.wording import (
     OPEN,
     conjunction,
     count,
-    each,
     explained,
     further_orders,
     number,
     percent,
     printable,
     share_of,
+    terms_of,
     tuple_of,
 )
 
@@ -90,7 +90,8 @@ def _lines(report: AuditReport) -> Iterator[str]:
         f"number of values: {names}; target {target}."
     )
     yield from wrapped(
-        f"A learner of order {report.order} adds up one number for each {each(report.order)}. {WHO}"
+        f"A learner of order {report.order} adds up one number for each "
+        f"{terms_of(report.order)}. {WHO}"
     )
     if report.order < table.n_components - 1:
         yield from wrapped(

@@ -12,7 +12,7 @@ from partwhole.audit.page.grid import LABELLED, draw
 from partwhole.audit.page.marks import added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
 from partwhole.audit.page.words import combination, conjunction, exact, listed, share
-from partwhole.audit.wording import count, each, printable
+from partwhole.audit.wording import count, printable, terms_of
 from partwhole.limits.proofs.ambiguity import Ambiguity
 from partwhole.limits.proofs.derivation import Derivation
 from partwhole.limits.proofs.determination import Determination
@@ -211,7 +211,7 @@ def _derivation(case: Case, i: int, derivation: Derivation) -> Html:
         check = tag("p", tag("code", sums), class_="sum")
     caption = (
         f"This equation holds for every learner that adds up one number for each "
-        f"{each(case.order)}, with f its output, so training determines {name}."
+        f"{terms_of(case.order)}, with f its output, so training determines {name}."
     )
     if single:
         caption += (

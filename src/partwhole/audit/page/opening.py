@@ -11,7 +11,7 @@ from partwhole.audit.case import TRAIN, AuditTable
 from partwhole.audit.headline import doubted_at_the_measured, headline
 from partwhole.audit.page.words import listed, number, share
 from partwhole.audit.predictions_in_words import representation_name
-from partwhole.audit.wording import count, each, printable
+from partwhole.audit.wording import count, printable, terms_of
 from partwhole.page import Html, join, tag
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NUMBERED = r"(\border \d+|>?\d+ %|\b(?:\d[\d,]*(?<!,)|no) \w+)"
 
 def kind(order: int) -> str:
     """Return the description of the learners that the verdict covers."""
-    return f"that add up one number for each {each(order)}"
+    return f"that add up one number for each {terms_of(order)}"
 
 
 def between(order: int, n_components: int) -> str:

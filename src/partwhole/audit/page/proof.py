@@ -14,7 +14,7 @@ from partwhole.audit.page.marks import SHOWN, added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
 from partwhole.audit.page.words import combination, conjunction, exact
 from partwhole.audit.remainder import without_unseen
-from partwhole.audit.wording import count, each, explained, printable
+from partwhole.audit.wording import count, explained, printable, terms_of
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.certificates import Certificate
 from partwhole.limits.proofs.solvability import Solvability
@@ -39,7 +39,7 @@ def solvable(evidence: Evidence) -> Html:
     }[solvability.solvable]
     question = (
         "Can a learner that adds up one number for each "
-        f"{each(solvability.order)} of training give every held-out combination its "
+        f"{terms_of(solvability.order)} of training give every held-out combination its "
         + ("label?" if evidence.case.has_labels else "target?")
     )
     certificate = None
@@ -115,7 +115,7 @@ def proof(case: Case, certificate: Certificate, order: int) -> Html:
         f"{count(len(set(rows.tolist())), 'held-out combination')}{_constant(case, rows)}, summed "
         f"with the signs above, give {exact(certificate.total)}. For every such learner"
         f"{_output(case, certificate)}, its outputs summed in the same way give 0, because each "
-        f"{each(order)} of training occurs{' for every label' if rivals else ''} equally "
+        f"{terms_of(order)} of training occurs{' for every label' if rivals else ''} equally "
         "often with + and with −. ",
         "Therefore these labels cannot all be correct."
         if case.has_labels

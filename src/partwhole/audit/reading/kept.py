@@ -42,9 +42,9 @@ def independent(
     kept = [c for c in range(len(names)) if c not in left_out]
     coded, values = coded[:, kept], tuple(values[c] for c in kept)
     names = tuple(names[c] for c in kept)
-    for one, pair in dependent(used[:, kept], [len(v) for v in values]).items():
+    for c, pair in dependent(used[:, kept], [len(v) for v in values]).items():
         remarks.append(
-            f"{names[one]} follows from {names[pair[0]]} and {names[pair[1]]} in every row, though "
+            f"{names[c]} follows from {names[pair[0]]} and {names[pair[1]]} in every row, though "
             f"they do not follow from it. It counts as a part of its own, so that training may "
             "leave answers open which it would determine without it; if it is none, leave it out "
             "of the components."

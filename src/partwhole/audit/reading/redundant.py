@@ -72,7 +72,7 @@ def redundant(
         )
         if len(named) > 1 and determines(named, last):
             for c in finest_first:
-                fewer = tuple(other for other in named if other != c)
+                fewer = tuple(name for name in named if name != c)
                 if len(fewer) < len(named) and fewer and determines(fewer, last):
                     named = fewer
             left_out[last] = named
@@ -133,10 +133,10 @@ def dependent(
         if size < max(LEAST_PAIRS, FILLED * possible):
             continue
         for c in range(n):
-            coarsest = all((distinct[c], -c) < (distinct[other], -other) for other in pair)
+            coarsest = all((distinct[c], -c) < (distinct[of], -of) for of in pair)
             if c in pair or c in listed or not coarsest:
                 continue
-            needs_both = all(_size(components, (one, c), n_values) > distinct[one] for one in pair)
+            needs_both = all(_size(components, (of, c), n_values) > distinct[of] for of in pair)
             if needs_both and _size(components, (*pair, c), n_values) == size:
                 listed[c] = pair
     return dict(sorted(listed.items()))
