@@ -293,11 +293,11 @@ def test_a_large_grid_is_a_picture():
 
 def test_cells_of_a_thin_grid_can_be_seen():
     cell = np.random.default_rng(0).integers(0, 4, (300, 3))
-    for states, sides in ((cell, (1, 12)), (cell.T, (12, 1))):
-        with Image.open(BytesIO(png(states))) as picture:
-            assert picture.size == (states.shape[1] * sides[1], states.shape[0] * sides[0])
+    for grid, sides in ((cell, (1, 12)), (cell.T, (12, 1))):
+        with Image.open(BytesIO(png(grid))) as picture:
+            assert picture.size == (grid.shape[1] * sides[1], grid.shape[0] * sides[0])
             pixels = np.array(picture.convert("RGBA"))[:: sides[0], :: sides[1]]
-        assert np.array_equal(pixels, np.array(PALETTE)[states])
+        assert np.array_equal(pixels, np.array(PALETTE)[grid])
 
 
 def test_rows_that_labels_divide_evenly_are_a_tie_in_a_drawn_cell():

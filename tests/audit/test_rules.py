@@ -226,10 +226,10 @@ def test_many_unseen_values_of_a_component_are_one_finding():
         lines = [f"{part} w{i} 3 test" for part in "ab" for i in range(many)]
         findings = found(audit(rows(*grid, *lines, target=float)), "unseen-value")
         assert len(findings) == (many if many == MOST_UNSEEN else 1)
-    (one,) = findings
-    assert one.subject == "second"
-    assert one.rows.tolist() == list(range(6, 18))
-    assert one.message.startswith(
+    (finding,) = findings
+    assert finding.subject == "second"
+    assert finding.rows.tolist() == list(range(6, 18))
+    assert finding.message.startswith(
         "6 values of second occur in held-out combinations but in no training row, such as w0, w1, "
         "w2. They occur in 12 rows of test"
     )
