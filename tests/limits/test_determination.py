@@ -435,3 +435,9 @@ def test_words_of_another_task_are_refused():
             InputError, match="task must be the one that the proof is of; got a task"
         ):
             words(smaller)
+
+
+def test_a_result_keeps_no_index_of_training_rows():
+    table = tasks.symbolic_addition(anchors=[0])
+    functions = determination(table, max_order=1).null_functions
+    assert [len(index) for index in functions.design.index] == [0, 0]

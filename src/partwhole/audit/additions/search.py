@@ -192,7 +192,6 @@ class _Search:
     order: int
     seconds: float
     rows: Int[np.ndarray, "c C"]
-    n_train: int
     n_held_out: int
     probes: Float[np.ndarray, "r m"]
     followed: bool
@@ -241,7 +240,6 @@ class _Search:
             determination.order,
             determination.seconds,
             rows,
-            len(train),
             len(held_out),
             probes,
             _rank(probes) < probes.shape[1],
@@ -286,9 +284,10 @@ class _Search:
         """Draw new null functions, with the additions in training."""
         task, added = self.task, self.rows[~self.free]
         parts = [task.train_components, added, task.test_components]
-        components = np.concatenate(parts)
-        is_train = np.arange(len(components)) < len(parts[0]) + len(added)
-        grown = Task(components, np.zeros(len(components)), is_train, task.names, task.values)
+        n_train, n = len(parts[0]) + len(added), sum(map(len, parts))
+        is_train = np.arange(n) < n_train
+        grown = Task(np.concatenate(parts), np.zeros(n), is_train, task.names, task.values)
+        del parts
         renewed = determine(grown, max_order=self.order, seed=len(added))
         self.probes = np.concatenate([renewed.probes, renewed.values(self.rows)])
         self.followed = _rank(self.probes) < self.probes.shape[1]
@@ -331,7 +330,7 @@ class _Search:
         """
         support = self.support
         assert support is not None
-        x = support.columns(self.n_train + self.n_held_out + tied)
+        x = support.columns(self.n_held_out + tied)
         groups = np.unique(group).tolist()
         if len(groups) > 1:
             by_error = np.argsort(support.errors_with(x), kind="stable")
@@ -378,7 +377,7 @@ class _Search:
             self.probes[np.linalg.norm(self.probes, axis=1) <= TOLERANCE * size] = 0.0
             self.determined |= new | ~self.probes[: self.n_held_out].any(axis=1)
         if self.support is not None:
-            x = self.support.columns(np.array([self.n_train + self.n_held_out + place]))
+            x = self.support.columns(np.array([self.n_held_out + place]))
             self.support = self.support.add(x[0])
             if self.last is not None:
                 self.last = (*self.last[:2], None)

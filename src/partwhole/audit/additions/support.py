@@ -84,7 +84,7 @@ class Support:
     ----------
     design : ConjunctionDesign
         Conjunctions of 1..K components of training, of the held-out combinations and of the
-        candidates, its rows in this order.
+        candidates; the rows are the held-out combinations, then the candidates.
     scale : float array, shape (p,)
         :math:`\sqrt{\sigma_S}`.
     memory : float
@@ -142,7 +142,8 @@ class Support:
         if shared.matrix is None:
             shared.fill(moments(design, scale, train)[1][np.ix_(seen, seen)], memory)
         mean = scale * counts / max(n_train, 1)
-        held_out = n_train + np.arange(n_held_out)
+        design = _without_first(design, n_train)
+        held_out = np.arange(n_held_out)
         held_out_mean, held_out_scatter = moments(design, scale, held_out)
         return cls(
             design,
@@ -300,6 +301,12 @@ class Support:
         )
 
 
+def _without_first(design: ConjunctionDesign, n: int) -> ConjunctionDesign:
+    """Return the design of all rows but the first n."""
+    index = tuple(index[n:].copy() for index in design.index)  # views would keep the first
+    return ConjunctionDesign(design.dictionaries, index, design.n_rows - n)
+
+
 def _columns(design: ConjunctionDesign, places: Int[np.ndarray, " r"]) -> Int[np.ndarray, "r s"]:
     blocks = zip(design.blocks, design.index, strict=True)
     return np.stack([block.start + index[places] for block, index in blocks], axis=1)
@@ -352,12 +359,12 @@ class CoarseSupport:
         is_held_out = np.zeros(design.n_rows)
         is_held_out[n_train : n_train + n_held_out] = 1.0 / n_held_out
         return cls(
-            design,
+            _without_first(design, n_train),
             scaled_columns(kernel, design) ** 2,
             max(float(kernel.memory), LEAST_MEMORY),
             design.adjoint(is_train),
             design.adjoint(is_held_out),
-            n_train + n_held_out,
+            n_held_out,
         )
 
     def errors_with(self, places: Int[np.ndarray, " t"]) -> Float[np.ndarray, " t"]:

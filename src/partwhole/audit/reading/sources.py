@@ -356,8 +356,11 @@ def _open_parquet(path: Path) -> Source:
                     batches.append(batch.select(columns))
                     size += batch.nbytes
                     _require_size(size, path.name)
-                frame = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
-                frame = frame.to_pandas(ignore_metadata=True)
+                table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+                frame = table.to_pandas(ignore_metadata=True)
+                del batches, batch, table
+                # Arrow keeps what is free for itself otherwise, half as much again as the table.
+                pa.default_memory_pool().release_unused()
         except InputError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:

@@ -291,7 +291,10 @@ def determinations(
         coefficients = (basis @ rng.normal(size=(basis.shape[1], m))) / np.sqrt(sizes)[:, None]
     else:
         coefficients, left = projected(design, sizes, m, rng, deadline)
-    functions = NullFunctions(design, coefficients, sizes, seed)
+    # The columns alone: an index of every training row would stay for as long as the result.
+    columns = design.at(task.train_components[:0])
+    functions = NullFunctions(columns, coefficients, sizes, seed)
+    del design
     seconds = process_time() - start
     return [
         _determination(member, order, functions, basis, left, method, seconds) for member in tasks

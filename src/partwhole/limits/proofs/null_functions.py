@@ -42,7 +42,7 @@ class NullFunctions:
     Parameters
     ----------
     design : ConjunctionDesign
-        The seen conjunctions of exactly K components.
+        The columns of the seen conjunctions of exactly K components; without rows.
     coefficients : float array, shape (p, m)
         Coefficients of m null functions.
     sizes : float array, shape (p,)
@@ -176,15 +176,14 @@ def projected(
     n, p = design.shape
     scale = 1.0 / np.sqrt(sizes)
     phi = as_sparse(design)
-    phi.data *= scale[phi.indices]
-    back = phi.T.tocsr()
+    back = phi.T
     steps = min(CG_STEPS, max(1, int(CG_WORK / (2 * m * max(phi.nnz, 1)))))
     null_vectors, worst = np.empty((p, m)), 0.0
     for k in range(m):
         v = rng.normal(size=p)
-        value = phi @ v
+        value = phi @ (scale * v)
         unit = float(np.sqrt(n) * np.linalg.norm(v) / np.sqrt(p))
-        residual = back @ value
+        residual = scale * (back @ value)
         direction = residual.copy()
         square = float(residual @ residual)
         for _ in range(steps):
@@ -192,11 +191,11 @@ def projected(
                 break
             if process_time() > deadline:
                 break
-            image = phi @ direction
+            image = phi @ (scale * direction)
             length = square / float(image @ image)
             v -= length * direction
             value -= length * image
-            residual = back @ value
+            residual = scale * (back @ value)
             previous, square = square, float(residual @ residual)
             direction = residual + (square / previous) * direction
         worst = max(worst, float(np.linalg.norm(value)) / unit)
