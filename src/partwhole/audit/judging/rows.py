@@ -21,12 +21,13 @@ from partwhole.audit.wording import (
     conjunction,
     count,
     number,
+    percent,
     printable,
     shifted,
 )
 
-# The strongest shortcuts have a finding each.
-MOST_SHORTCUTS = 5
+# The strongest shortcuts have a finding each; those that overlap with them mostly say the same.
+MOST_SHORTCUTS = 2
 # Unseen values of a split that have a finding each, or are all named; with more of them there is
 # a finding for each component, and examples of its values.
 MOST_UNSEEN, N_EXAMPLES = 5, 3
@@ -248,12 +249,15 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
             _tested_rows(case),
             name,
         )
-    left = [alone(case, item) for item in misleading[MOST_SHORTCUTS:]]
-    if left:
+    weaker = misleading[MOST_SHORTCUTS:]
+    if weaker:
+        does = "gives the right answer in" if case.has_labels else "explains"
+        listed = "; ".join(f"{alone(case, item)} {percent(item.train)}" for item in weaker)
         yield finding_of(
             "shortcut",
             case,
-            f"{count(len(left), 'weaker shortcut')} in {printable(case.name)}: {', '.join(left)}.",
+            f"{count(len(weaker), 'weaker shortcut')} in {printable(case.name)} (with the share of "
+            f"training that each {does}): {listed}.",
             _tested_rows(case),
             "weaker shortcuts",
         )
