@@ -70,6 +70,8 @@ COSTS = {
     "HyperbolicEntropy, lazy": (limits.HyperbolicEntropy(100.0), DENSE),
     "HyperbolicEntropy, tilted": (limits.HyperbolicEntropy(1e-3, 0.4), DENSE),
     "ChainNorm": (costs.ChainNorm(3), DENSE),
+    "DeepEntropy": (costs.DeepEntropy.from_scale(0.3, depth=3), DENSE),
+    "DeepEntropy, four layers": (costs.DeepEntropy(*RNG.normal(size=(2, 4, 8))), DENSE),
     "SchattenNorm": (costs.SchattenNorm(2, 4), DENSE),
     "MatrixMetric": (
         MatrixMetric(np.stack([np.eye(2)] * 2), np.array([[1.0, 1.0], [4.0, 1e-4]]), 2),

@@ -1,9 +1,9 @@
 """Where learning ends: features x cost x fit.
 
-`many.Limits` are those of several learners or costs. `costs.ChainNorm` and `costs.SchattenNorm` are
-the costs of deeper gated networks, `costs.FunctionSpaceL2` is one for comparison, and
-`checking.check_cost` tells whether a cost of one's own is right. `proofs.determination` and
-`proofs.solvability` define their results.
+`many.Limits` are those of several learners or costs. `costs.DeepEntropy` is the cost of deeper
+diagonal networks, `costs.ChainNorm` and `costs.SchattenNorm` are those of deeper gated networks,
+`costs.FunctionSpaceL2` is one for comparison, and `checking.check_cost` tells whether a cost of
+one's own is right. `proofs.determination` and `proofs.solvability` define their results.
 """
 
 from partwhole.limits.addition import memorization_leak as memorization_leak

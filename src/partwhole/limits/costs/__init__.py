@@ -7,6 +7,7 @@ from partwhole.limits.costs._cost import Squares as Squares
 from partwhole.limits.costs.chain_norm import ChainNorm as ChainNorm
 from partwhole.limits.costs.conjugate_cost import Conjugate as Conjugate
 from partwhole.limits.costs.conjugate_cost import ConjugateCost as ConjugateCost
+from partwhole.limits.costs.deep_entropy import DeepEntropy as DeepEntropy
 from partwhole.limits.costs.function_space import FunctionSpaceL2 as FunctionSpaceL2
 from partwhole.limits.costs.group_norm import GroupNorm as GroupNorm
 from partwhole.limits.costs.hyperbolic_entropy import HyperbolicEntropy as HyperbolicEntropy
