@@ -82,7 +82,7 @@ def test_predictions_that_are_not_computed_are_undecided(monkeypatch, labels):
         f"Whether learners of order 1 do better on test 0 than {base} is not known, because the "
         "predictions did not finish in time. Raise the time limit."
     )
-    assert report.headline == "Supported if parts add up (order 1), as far as decided"
+    assert report.headline == "Supported if parts add up (order 1), as far as predictions finished"
     assert report.to_dict()["splits"][0]["prediction"] is None
     for text in (report.to_text(), report.to_html(), report.to_junit(), report.to_sarif()):
         assert "did not finish in" in " ".join(text.split())
@@ -257,3 +257,22 @@ def test_a_machine_that_is_busy_with_something_else_changes_nothing(monkeypatch)
     assert busy.determined == calm.determined
     assert busy.solvable is calm.solvable
     assert [one.message for one in busy.findings] == [one.message for one in calm.findings]
+
+
+def test_an_answer_of_a_lower_order_is_one_of_the_order(monkeypatch):
+    module = import_module("partwhole.audit.noise")
+    orders, solve = [], module.solvability
+
+    def counted(task, **options):
+        orders.append(options["max_order"])
+        return solve(task, **options)
+
+    monkeypatch.setattr(module, "solvability", counted)
+    frame = pd.DataFrame(np.indices((3,) * 4).reshape(4, -1).T, columns=list("abcd"))
+    frame["y"] = frame["a"] * frame["b"] + frame["c"]
+    frame["split"] = np.where(frame.index % 5 == 0, "test", "train")
+    report = audit_split(frame, list("abcd"), "y", "split", require_order=3, add=0)
+    assert report.evidence[0].solvability.order == 3
+    assert report.solvable is True
+    assert orders[0] == 2
+    assert 3 not in orders

@@ -473,7 +473,7 @@ def test_a_measured_point_that_was_not_computed_leaves_the_comparison_open():
     evidence = replace(report.evidence[0], prediction=without)
     assert evidence.is_better_than_guesses is None
     report = replace(report, evidence=(evidence,), findings=judge([evidence], report.settings))
-    assert "as far as decided" in report.headline
+    assert "as far as predictions finished" in report.headline
 
 
 def test_values_whose_mean_answers_are_wrong_are_named_with_the_share_of_single_rows():

@@ -123,3 +123,62 @@ def test_what_does_not_add_up_is_said_although_it_counts_as_noise():
 def test_noise_is_refused_in_one_sentence(noise):
     with pytest.raises(InputError, match=r"^noise is .*; got .*; (pass|choose) "):
         audit_split(noisy(0.0)[0], ["a", "b"], "y", "split", noise=noise)
+
+
+def of_three(target, seed=0):
+    """Return a table of 6 x 6 x 6 combinations with noise, each once, a fifth held out."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(np.indices((6, 6, 6)).reshape(3, -1).T, columns=["a", "b", "c"])
+    frame["y"] = target(frame) + 0.1 * rng.normal(size=len(frame))
+    frame["split"] = np.where(rng.random(len(frame)) < 0.2, "test", "train")
+    return frame
+
+
+def test_interactions_are_not_estimated_as_noise():
+    """The estimate is that of pairs, which F's test finds to fit better."""
+    pairs = of_three(lambda frame: frame["a"] + frame["b"] * frame["c"])
+    report = audit_split(pairs, ["a", "b", "c"], "y", "split", noise="estimate", add=0)
+    assert report.headline.startswith(
+        "Not supported if parts add up (order 1): they do not add up to the targets"
+    )
+    (finding,) = [one for one in report.findings if one.rule == "not-solvable"]
+    assert "The best sum of at most 2 components leaves a standard deviation of" in finding.message
+    assert "% is more." in finding.message
+    assert "Proof" not in finding.message
+    sums = of_three(lambda frame: frame["a"] + frame["b"] + frame["c"])
+    report = audit_split(sums, ["a", "b", "c"], "y", "split", noise="estimate", add=0)
+    assert report.verdict == "supported"
+    (remark,) = report.evidence[0].solvability.remarks
+    assert "The best sum of at most 1 component leaves" in remark
+    assert "cannot tell" not in remark
+
+
+def test_an_estimate_that_could_be_an_interaction_says_so():
+    report = audit_split(noisy(0.0)[0], ["a", "b"], "y", "split", noise="estimate", add=0)
+    (remark,) = report.evidence[0].solvability.remarks
+    assert "; training cannot tell it from an interaction. In 999 of 1,000 cases" in remark
+
+
+def test_noise_that_may_be_all_there_is_decides_nothing():
+    frame, _ = noisy(0.0)
+    frame["y"] = np.random.default_rng(1).normal(size=len(frame))
+    report = audit_split(frame, ["a", "b"], "y", "split", noise="estimate", add=0)
+    assert report.solvable is None
+    (finding,) = [one for one in report.findings if one.rule == "not-decided"]
+    assert finding.severity == "error"
+    assert "so that noise may be all there is. Add rows, or repeat combinations." in finding.message
+
+
+def test_repeats_that_do_not_excuse_are_named_with_what_they_would():
+    """A sum of a few noisy targets would prove nothing, so that none is shown."""
+    rng = np.random.default_rng(0)
+    frame, _ = noisy(0.0, noise=0.0)
+    frame["y"] += 4.0 * ((frame["a"] > 14) & (frame["b"] > 14))
+    frame = pd.concat([frame] * 3, ignore_index=True)
+    frame["y"] += 0.3 * rng.normal(size=len(frame))
+    report = audit_split(frame, ["a", "b"], "y", "split", add=0)
+    (finding,) = [one for one in report.findings if one.rule == "not-solvable"]
+    assert "Rows of the same combination differ with a standard deviation of 0." in finding.message
+    assert "% is more." in finding.message
+    assert "0.0001 %" not in finding.message
+    assert "Proof" not in finding.message

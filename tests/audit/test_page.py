@@ -22,6 +22,7 @@ from PIL import Image
 from partwhole import audit_split
 from partwhole import page as shell
 from partwhole.audit import HoldOut
+from partwhole.audit.judging.judge import judge
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page import charts, to_html, words
 from partwhole.audit.page.cells import grids, states
@@ -434,11 +435,11 @@ def test_what_was_not_decided_is_not_called_supported():
     one = report.evidence[0]
     assert one.solvability
     open_ = replace(one, solvability=replace(one.solvability, solvable=None))
-    changed = replace(report, evidence=(open_,))
+    changed = replace(report, evidence=(open_,), findings=judge([open_], report.settings))
     text = Reader(to_html(changed)).text
-    assert "as far as decided" in changed.headline
+    assert changed.headline.startswith("Not decided if ")
     assert f"○ {changed.headline}Whether" in text
-    assert "Whether any such learner can answer test at all was not decided" in text
+    assert "Whether training supports the tested combinations was not decided" in text
     assert "Training supports" not in text
 
 

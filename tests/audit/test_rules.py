@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from split_tables import cross, random_table, rows, shortcut, total
 
-from partwhole.audit import RULES, Finding, Settings, audit_split
+from partwhole.audit import RULES, Finding, Settings, UnsupportedSplit, audit_split
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.judging.rows import MOST_SHORTCUTS, MOST_UNSEEN
 from partwhole.audit.outputs.lines import one_line
@@ -402,16 +402,23 @@ def test_a_leak_that_leaves_every_label_right_is_none():
     assert len(found(audit(cross(sign, opposite), settings=settings), "strong-leak")) == 1
 
 
-def test_what_is_not_decided_is_a_warning_and_no_error():
+def test_what_is_not_decided_is_an_error_but_not_called_unsupported():
     report = audit(CASES["not-solvable"][0])
     assert report.solvable is False
     (evidence,) = report.evidence
     open_ = replace(evidence, solvability=replace(evidence.solvability, solvable=None))
     findings = judge([open_], Settings())
-    assert [one.severity for one in findings if one.rule == "not-decided"] == ["warning"]
+    assert [one.severity for one in findings if one.rule == "not-decided"] == ["error"]
     assert not [one for one in findings if one.rule == "not-solvable"]
-    report = replace(report, evidence=(open_,), findings=findings)
+    undecided = tuple(one for one in findings if one.rule == "not-decided")
+    report = replace(report, evidence=(open_,), findings=undecided)
     assert report.solvable is None
+    assert report.verdict == "undecided"
+    assert report.headline.startswith(
+        "Not decided if parts add up (order 1): whether such learners can give the held-out answers"
+    )
+    with pytest.raises(UnsupportedSplit, match="It was not decided whether the split is supported"):
+        report.raise_if_unsupported()
 
 
 def test_a_proof_names_its_rows_and_can_be_recomputed():

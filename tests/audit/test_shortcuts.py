@@ -442,3 +442,24 @@ def test_random_rows_are_alike_and_held_out_pairs_are_not():
     combinations = np.tile(grid(4, 4, 4), (20, 1))
     chosen = (combinations.sum(axis=1) % 4) == 0
     assert not is_alike(table(combinations, chosen, combinations[:, 0]).case(1, 1))
+
+
+def test_rows_of_a_held_out_combination_are_one_draw():
+    """Of four held-out combinations two may be exceptions; of two hundred half are no chance."""
+    for n, misleads in ((6, False), (300, True)):
+        cells = grid(2, n)
+        held_out = cells[:, 1] >= n - n // 3
+        odd = held_out & (cells[:, 1] % 2 == 0)
+        target = np.where(odd, 1 - cells[:, 0], cells[:, 0])
+        rows = np.repeat(np.arange(2 * n), 360 // n)
+        every = table(cells[rows], held_out[rows], target[rows], ("no", "yes"))
+        misleading = [item.components for item in shortcuts(every.case(1, 1)) if item.misleads]
+        assert misleading == [(0,)] * misleads
+    # Numbers: a slope over three combinations with many rows each.
+    rng = np.random.default_rng(0)
+    cells, held_out = grid(4, 4), np.isin(np.arange(16), [0, 5, 10])
+    y = cells[:, 0] + 0.0
+    y[[0, 5, 10]] = [0.5, -0.5, 1.5]
+    rows = np.repeat(np.arange(16), 60)
+    many = table(cells[rows], held_out[rows], y[rows] + 0.1 * rng.normal(size=960))
+    assert not [item for item in shortcuts(many.case(1, 1)) if item.misleads]

@@ -61,8 +61,11 @@ def headline(report: AuditReport) -> tuple[str, ...]:
 
 def _at_the_required_order(report: AuditReport) -> str:
     order = report.order
-    if report.errors:
-        return f"Not supported {if_order(order)}: {_reason(report, report.errors[0])}"
+    if report.verdict == "unsupported":
+        reason = next(item for item in report.errors if item.rule != "not-decided")
+        return f"Not supported {if_order(order)}: {_reason(report, reason)}"
+    if report.verdict == "undecided":
+        return f"Not decided {if_order(order)}: {_undecided(report)}"
     sentence = f"Supported {if_order(order)}{_as_far_as_they_do(report)}"
     highest = _highest(report)
     if highest > order:
@@ -76,7 +79,7 @@ def _at_the_required_order(report: AuditReport) -> str:
         n_rows = sum(len(rest.left_out) for rest in left_out)
         sentence += f", but for {count(n_rows, 'row')} with values or labels training lacks"
     if any(item.undecided for item in report.evidence):
-        sentence += ", as far as decided"
+        sentence += ", as far as predictions finished"
     silenced = sum(
         item.severity == "error" and item.silenced is not None for item in report.findings
     )
@@ -85,6 +88,18 @@ def _at_the_required_order(report: AuditReport) -> str:
     if silenced:
         sentence += f", with {count(silenced, 'error')} silenced"
     return sentence + next(_at_the_measured(report), "")
+
+
+def _undecided(report: AuditReport) -> str:
+    """Say what was not decided in time."""
+    name = report.errors[0].split
+    item = next(item for item in report.evidence if item.case.name == name)
+    determination = item.determination
+    of_split = _of_split(report, name)
+    if determination is not None and determination.undecided.any():
+        n, total = int(determination.undecided.sum()), len(item.case.held_out)
+        return f"whether training determines {n:,} of {count(total, 'answer')}{of_split}"
+    return f"whether such learners can give the held-out answers{of_split}"
 
 
 def doubted_at_the_measured(report: AuditReport) -> Iterator[Evidence]:

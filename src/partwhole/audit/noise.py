@@ -4,7 +4,7 @@ Targets with noise are no exact sums of conjunctions. With the variance :math:`s
 row and m_i rows for combination i, residuals of the n means about the best sum (of rank r) have a
 mean square near :math:`\overline{s^2/m_i}` if noise is all there is: the lack-of-fit test of
 regression. The variance is that within repeated rows, or what sums of conjunctions of at most K
-components leave in training, or given.
+components leave in training (of K + 1, if these fit better than noise allows), or given.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ import numpy as np
 from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.training_fit import fit_of_training
+from partwhole.audit.wording import count
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.solvability import Solvability, solvability
 
 NoiseSource = Literal["repeats", "estimate"]
+# Probability with which noise alone exceeds what is put down to it.
+LEVEL = 0.001
+# Share of the held-out variance that noise may be, at most, for a verdict.
+MOST_NOISE = 0.95
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,8 @@ class Noise:
         source : {"repeats", "estimate"} or float, default "repeats"
             "repeats": the variance within combinations, for which some must have rows that
             differ. "estimate": what the best sum of conjunctions of at most K components leaves
-            in the rows of training, which are noise if training is such a sum. A number is the
-            standard deviation of a single row, the same for every output.
+            in the rows of training, or the best of K + 1 if that is significantly less. A number
+            is the standard deviation of a single row, the same for every output.
         """
         held_out = case.held_out
         if case.has_labels or not len(held_out):
@@ -76,14 +81,14 @@ class Noise:
                 f"{variance**0.5:.3g}."
             )
         else:
-            fit = fit_of_training(case)
-            variance, degrees = fit.variance, fit.degrees
+            order, variance, degrees, is_tested = _left_by_sums(case)
             # Sums that fit every row leave no sign of noise.
             if not degrees >= 1:
                 return None
             words = (
-                f"The best sum of at most {case.order} components leaves a standard deviation of "
-                f"{variance**0.5:.3g} in training, taken as the noise of a single row."
+                f"The best sum of at most {count(order, 'component')} leaves a standard deviation "
+                f"of {variance**0.5:.3g} in training, taken as the noise of a single row"
+                f"{'' if is_tested else '; training cannot tell it from an interaction'}."
             )
         rows, _, weights = _counted(case)
         size = len(case.weights)
@@ -92,7 +97,7 @@ class Noise:
         spread = float(((targets - targets.mean(axis=0)) ** 2).sum())
         return cls(variance, variance * float(shrink[held_out].mean()), spread, degrees, words)
 
-    def unexplained(self, n: int, rank: int, level: Real = 0.001) -> float:
+    def unexplained(self, n: int, rank: int, level: Real = LEVEL) -> float:
         r"""Return the share of the held-out variance that noise alone leaves unexplained.
 
         Exceeded with probability `level` by a solvable task:
@@ -133,6 +138,28 @@ def _within_combinations(case: Case) -> tuple[float, float]:
     deviation = targets - case.task.targets.reshape(len(case.weights), -1)[rows]
     degrees = len(rows) - len(np.unique(rows))
     return float((deviation**2).sum()) / degrees, float(degrees)
+
+
+def _left_by_sums(case: Case) -> tuple[int, float, float, bool]:
+    """Return the order of the sums that leave noise in training, its variance and degrees.
+
+    Sums of a higher order that fit significantly better show that what is left by those of the
+    order is no noise. The last value is whether that could be tested.
+    """
+    from scipy.stats import f
+
+    fit = fit_of_training(case)
+    if not fit.degrees >= 1:
+        return case.order, fit.variance, fit.degrees, False
+    higher = fit_of_training(replace(case, order=case.order + 1))
+    gained = fit.degrees - higher.degrees
+    is_tested = higher.degrees >= 1 and gained >= 1
+    if is_tested:
+        better = fit.variance * fit.degrees - higher.variance * higher.degrees
+        bound = float(f.ppf(1.0 - LEVEL, gained, higher.degrees))
+        if better > bound * gained * higher.variance:
+            return case.order + 1, higher.variance, higher.degrees, True
+    return case.order, fit.variance, fit.degrees, is_tested
 
 
 def solve_up_to_noise(
@@ -178,15 +205,23 @@ def solve_up_to_noise(
     if rank is None:
         rank = min(n_held_out, _n_conjunctions(case))
     allowed = estimate.unexplained(n_held_out, rank)
-    if not unexplained < solved.unexplained <= allowed:
-        return solved
     remark = (
         f"{estimate.source} In 999 of 1,000 cases, noise of this size leaves at most "
-        f"{100.0 * allowed:.3g} % of the held-out variance unexplained, so this share still counts "
-        "as solvable."
+        f"{100.0 * allowed:.3g} % of the held-out variance unexplained"
     )
+    if allowed <= unexplained or np.isnan(solved.unexplained):
+        return solved
+    if solved.unexplained > allowed:
+        # Sums of a few noisy targets prove nothing.
+        exceeded = f"{remark}, and {100.0 * solved.unexplained:.3g} % is more."
+        remarks = (*solved.remarks, exceeded)
+        return replace(solved, certificate=None, tolerated=allowed, remarks=remarks)
+    if allowed > MOST_NOISE:
+        vacuous = f"{remark}, so that noise may be all there is. Add rows, or repeat combinations."
+        return replace(solved, solvable=None, certificate=None, remarks=(vacuous,))
     solved = ask(allowed)
-    return replace(solved, remarks=(*solved.remarks, remark))
+    remarks = (*solved.remarks, f"{remark}, so this share still counts as solvable.")
+    return replace(solved, remarks=remarks)
 
 
 def _n_conjunctions(case: Case) -> int:

@@ -73,9 +73,12 @@ class AuditReport:
         return self._counted("warning")
 
     @property
-    def verdict(self) -> Literal["supported", "unsupported"]:
-        """Return "supported" when there is no error."""
-        return "unsupported" if self.errors else "supported"
+    def verdict(self) -> Literal["supported", "unsupported", "undecided"]:
+        """Return "supported" when there is no error, "undecided" if all are `not-decided`."""
+        if not self.errors:
+            return "supported"
+        undecided = all(item.rule == "not-decided" for item in self.errors)
+        return "undecided" if undecided else "unsupported"
 
     @property
     def headline(self) -> str:
@@ -133,10 +136,13 @@ class AuditReport:
         ]
         if len(self.errors) > MOST_LISTED:
             lines.append(f"and {len(self.errors) - MOST_LISTED:,} more in report.errors")
+        is_not = "The split is not"
+        if self.verdict == "undecided":
+            is_not = "It was not decided whether the split is"
         raise UnsupportedSplit(
             "\n".join(
                 [
-                    f"The split is not supported at order {self.order}: "
+                    f"{is_not} supported at order {self.order}: "
                     f"{count(len(self.errors), 'error')}.",
                     *lines,
                 ]

@@ -264,12 +264,12 @@ _TABLE = (
     ),
     Rule(
         "not-decided",
-        "warning",
+        "error",
         "It is not known whether the held-out targets can be answered at all, whether training "
         "determines them, or whether they are predicted better than by guessing.",
-        "The time limit ended the search for an answer or for a proof that none exists, or the "
-        "predictions over the range; or the limit on steps ended the computation of what training "
-        "determines.",
+        "The time limit ended the search for an answer or for a proof that none exists; or the "
+        "limit on steps ended the computation of what training determines. If only predictions "
+        "over the range did not finish, it is a warning.",
         "",
         "Raise the time limit, or choose a smaller order.",
     ),

@@ -83,7 +83,8 @@ def audit(
 ) -> None:
     """Audit a training split.
 
-    Ends with 0 when it is supported, 1 when not, 2 on bad input, 3 when partwhole itself failed.
+    Ends with 0 when it is supported, 1 when not or not decided, 2 on bad input, 3 when partwhole
+    itself failed.
     Warnings alone end with 0; with features, predictions at them no better than guesses with 1.
 
     For example: partwhole audit table.csv --components shape colour --target label --split split
@@ -216,7 +217,7 @@ def audit(
         raise SystemExit(130) from None
     written = [f"{option.removeprefix('--').upper()}: {path}\n" for option, path in files.items()]
     print_inert(report.to_text() + "".join(written))
-    if report.verdict == "unsupported":
+    if report.verdict != "supported":
         raise SystemExit(1)
 
 

@@ -48,12 +48,11 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
         return
     name = printable(case.name)
     if solvability.solvable is None:
-        yield finding_of(
-            "not-decided",
-            case,
-            f"Whether {_learners(case)} can answer the held-out combinations of {name} at all was "
-            f"not decided in {solvability.seconds:.1f} s. Raise the time limit.",
-        )
+        asked = f"Whether {_learners(case)} can answer the held-out combinations of {name} at all"
+        why = f"was not decided in {solvability.seconds:.1f} s. Raise the time limit."
+        if solvability.remarks:
+            why = f"cannot be decided: {' '.join(solvability.remarks)}"
+        yield finding_of("not-decided", case, f"{asked} {why}")
         return
     proof = solvability.certificate
     higher = (
@@ -84,6 +83,9 @@ def _unexplained(solvability: Solvability) -> str:
     """Say how much of the variance of numbers the best sum leaves unexplained, and the limit."""
     if solvability.kind != "regression" or np.isnan(solvability.r_squared):
         return ""
+    if solvability.remarks:
+        # Of the noise, which the share exceeds.
+        return f"{solvability.remarks[-1]} "
     tolerated = solvability.tolerated
     allowed = f"up to {percent_of_three_digits(100.0 * tolerated)} %" if tolerated > 0 else "none"
     sentence = f"The threshold 'unexplained' allows {allowed}"
@@ -190,6 +192,7 @@ def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding
             case,
             f"Whether {_learners(case)} do better on {name} than {base} is not known, because the "
             f"predictions{over} did not finish in time. Raise the time limit.",
+            severity="warning",
         )
     if prediction is None:
         return

@@ -43,6 +43,9 @@ def between(order: int, n_components: int) -> str:
 def standing(report: AuditReport) -> tuple[str, str, str]:
     """Return the style, the sign and the sentence of the verdict."""
     whom = f"for learners with fixed features {kind(report.order)}"
+    if report.verdict == "undecided":
+        sentence = f"Whether training supports the tested combinations was not decided, {whom}."
+        return "open", "○", sentence
     if report.errors:
         sentence = f"Training does not support the tested combinations, {whom}."
         return "fails", "✗", sentence
@@ -51,31 +54,17 @@ def standing(report: AuditReport) -> tuple[str, str, str]:
     silenced = [
         item for item in report.findings if item.severity == "error" and item.silenced is not None
     ]
-    undecided = [
-        printable(item.case.name)
-        for item in report.evidence
-        if item.solvability is not None and item.solvability.solvable is None
-    ]
-    words = []
     if silenced:
         rules = Counter(item.rule for item in silenced)
         listed_rules = listed(
             [f"{rule} ({n:,})" if n > 1 else rule for rule, n in rules.items()], 12
         )
-        words.append(
+        sentence = (
             f"Supported with {count(len(silenced), 'error')} silenced: {listed_rules}. If "
             f"{'it' if len(silenced) == 1 else 'they'} counted, training would not support the "
             f"tested combinations, {whom}."
         )
-    if undecided:
-        words.append(
-            f"Whether any such learner can answer {listed(undecided)} at all was not decided "
-            "within the time limit."
-        )
-        if not silenced:
-            words.append(f"There is no other error, {whom}.")
-    if words:
-        return "open", "○", " ".join(words)
+        return "open", "○", sentence
     doubtful = list(dict.fromkeys(item.rule for item in report.warnings if item.rule in DOUBTFUL))
     if any(doubted_at_the_measured(report)):
         doubtful.append("strong-leak at the measured representation")

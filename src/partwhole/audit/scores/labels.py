@@ -20,6 +20,7 @@ from partwhole.audit.scores.score import (
     Score,
     compared_rows,
     counted_once,
+    draws,
     ranked,
     rate_error,
 )
@@ -75,6 +76,11 @@ class LabelScores:
         return _Cells.of(dictionary, value, label, weight, count, score, index[t:], self.guessed)
 
     @property
+    def n_draws(self) -> int:
+        """Return the number of held-out combinations, or of rows if none is held out."""
+        return int(draws(self.case, self.test).max(initial=-1)) + 1
+
+    @property
     def guessed(self) -> Float[np.ndarray, " k"]:
         """Return the credit of each label when the most probable one is guessed."""
         best = self.prior >= self.prior.max() * (1.0 - 1e-12)
@@ -94,7 +100,7 @@ class LabelScores:
         scale = self.q[cells.label] / self.per_label[cells.label]
         expected = float((scale * cells.weight) @ predicted[cells.value])
         actual = float(weights @ predicted[cells.at] / weights.sum())
-        error = np.hypot(rate_error(expected, len(self.train)), rate_error(actual, len(self.test)))
+        error = np.hypot(rate_error(expected, len(self.train)), rate_error(actual, self.n_draws))
         if actual - expected > ERRORS * error:
             yield as_in_training.score(subset)
 
@@ -110,7 +116,7 @@ class LabelScores:
         credit = cells.credit(self.label[self.test])
         test = float(weights @ credit / weights.sum())
         guess = float(self.q.max())
-        error = np.hypot(rate_error(train, n_train), rate_error(test, len(self.test)))
+        error = np.hypot(rate_error(train, n_train), rate_error(test, self.n_draws))
         # With a single label in test every guess of it would be right: its share of hits counts.
         lead, left = (train, test) if guess == 1.0 else (train - guess, test - guess)
         misleads = left < KEPT * lead and train - test > ERRORS * error

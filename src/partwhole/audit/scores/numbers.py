@@ -20,6 +20,7 @@ from partwhole.audit.scores.score import (
     Score,
     compared_rows,
     counted_once,
+    draws,
     ranked,
 )
 from partwhole.features.conjunctions import Dictionary
@@ -144,7 +145,9 @@ class NumberScores:
         self, predicted: Float[np.ndarray, "s k"], rows: Int[np.ndarray, " s"]
     ) -> tuple[float, float]:
         """Return the slope of targets on predictions over all outputs, and its standard error."""
-        if len(rows) < 3:
+        drawn = draws(self.case, rows)
+        n = int(drawn.max(initial=-1)) + 1
+        if n < 3:
             return float("nan"), float("nan")
         share = self.weights[rows] / self.weights[rows].sum()
         x = predicted - share @ predicted
@@ -153,8 +156,9 @@ class NumberScores:
         if square <= LEAST_VARIED * self.spread:
             return float("nan"), float("nan")
         slope = float(share @ (x * y).sum(axis=1)) / square
-        left = float(share @ ((y - slope * x) ** 2).sum(axis=1))
-        return slope, float(np.sqrt(left / square / (len(rows) - 2)))
+        # Residuals of rows that were drawn together are not independent.
+        pulls = np.bincount(drawn, share * (x * (y - slope * x)).sum(axis=1))
+        return slope, float(np.sqrt(pulls @ pulls * n / (n - 2))) / square
 
     def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:
         table, rows = self.case.table, self.train

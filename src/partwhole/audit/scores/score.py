@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from partwhole.audit.case import Case
 from partwhole.features.conjunctions import Dictionary
 
 # Share of its advantage in training that a predictor must keep in test.
@@ -49,6 +50,16 @@ def rate_error(rate: float, n: int) -> float:
     """
     rate = (rate * n + 2.0) / (n + 4.0)
     return float(np.sqrt(rate * (1.0 - rate) / (n + 4.0)))
+
+
+def draws(case: Case, rows: Int[np.ndarray, " r"]) -> Int[np.ndarray, " r"]:
+    """Return numbers of what was drawn when rows became those of test.
+
+    Rows of a held-out combination were drawn together; where nothing is held out, each alone.
+    """
+    if not len(case.held_out):
+        return np.arange(len(rows))
+    return np.unique(case.row_combination[rows], return_inverse=True)[1]
 
 
 def counted_once(
