@@ -358,7 +358,7 @@ def _open_parquet(path: Path) -> Source:
                     _require_size(size, path.name)
                 table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
                 frame = table.to_pandas(ignore_metadata=True)
-                del batches, batch, table
+                del batches, table
                 # Arrow keeps what is free for itself otherwise, half as much again as the table.
                 pa.default_memory_pool().release_unused()
         except InputError:
