@@ -20,19 +20,27 @@ MOST_COMPARED = 20
 
 
 def redundant(
-    components: Int[np.ndarray, "n C"], n_values: Sequence[int]
+    components: Int[np.ndarray, "n C"],
+    n_values: Sequence[int],
+    *,
+    least_left: int = 2,
+    least_repeated: int = LEAST_REPEATED,
 ) -> dict[int, tuple[int, ...]]:
     """Return the components to leave out, each with those that determine it.
 
     A component is left out if it merely numbers the combinations of coarser ones, wherever it is
     named; and if a single other one determines it: sums of conjunctions of any order are the same
-    without it. Of components that determine each other the first remains. At least two remain.
+    without it. Of components that determine each other the first remains.
 
     Parameters
     ----------
     components : int array, shape (n, C)
         Value indices of the rows of training and of all test splits.
     n_values : sequence of int, length C
+    least_left : int, keyword-only, default 2
+        How many components remain at least.
+    least_repeated : int, keyword-only, default 2
+        Distinct combinations for each value of a component that alone determines another.
 
     Returns
     -------
@@ -78,7 +86,7 @@ def redundant(
             left_out[last] = named
     for last in range(n - 1, -1, -1):
         others = [c for c in range(n) if c != last and c not in left_out]
-        if last in left_out or len(others) < 2:
+        if last in left_out or len(others) < least_left:
             continue
         single = next(
             (
@@ -86,7 +94,7 @@ def redundant(
                 for c in others
                 if (c < last or distinct[c] > distinct[last])
                 and distinct[c] >= distinct[last]
-                and whole >= LEAST_REPEATED * distinct[c]
+                and whole >= least_repeated * distinct[c]
                 and determines((c,), last)
             ),
             None,
@@ -94,6 +102,25 @@ def redundant(
         if single is not None:
             left_out[last] = (single,)
     return dict(sorted(left_out.items()))
+
+
+def distinguishing(components: Int[np.ndarray, "n C"], n_values: Sequence[int]) -> list[int]:
+    """Return the components that suffice to tell the combinations of all of them apart.
+
+    These are all but the constant ones and those that others determine, however rare repetitions
+    are. A component that is a function of another one does not change them.
+
+    Examples
+    --------
+    >>> grid = np.array([(a, b) for a in range(4) for b in range(5)])
+    >>> distinguishing(np.column_stack([grid, grid[:, 0] // 2]), (4, 5, 2))
+    [0, 1]
+    """
+    _, coded = Dictionary.of(components, tuple(range(components.shape[1])), n_values)
+    rows = components[np.unique(coded, return_index=True)[1]]
+    vary = np.flatnonzero((rows != rows[0]).any(axis=0)).tolist() or [0]
+    left_out = redundant(rows[:, vary], [n_values[c] for c in vary], least_left=1, least_repeated=0)
+    return [c for place, c in enumerate(vary) if place not in left_out]
 
 
 def dependent(

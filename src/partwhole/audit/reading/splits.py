@@ -34,8 +34,10 @@ class HoldOut:
     Parameters
     ----------
     unit : str, default "combinations"
-        "combinations": all rows of a combination go to the same side. "rows": each row is
-        assigned independently, so that test rows may repeat combinations of training.
+        "combinations": all rows of a combination go to the same side. In an audit the draw does not
+        depend on components that others determine, nor on the order in which they are named; of
+        those that determine each other the first by name counts. "rows": each row is assigned
+        independently, so that test rows may repeat combinations of training.
     share : float, default 0.2
         Share of the distinct combinations, or of the rows, that is held out.
     seed : int, default 0

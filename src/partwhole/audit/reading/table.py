@@ -37,6 +37,7 @@ from partwhole.audit.reading.joined import OF_TABLE
 from partwhole.audit.reading.kept import independent, trivial, varying
 from partwhole.audit.reading.measured import read_features, read_weights
 from partwhole.audit.reading.ordered import Ordered, in_their_order, positions_of
+from partwhole.audit.reading.redundant import distinguishing
 from partwhole.audit.reading.several import occurrences, spread
 from partwhole.audit.reading.source import Source, n_rows
 from partwhole.audit.reading.sources import open_source
@@ -145,10 +146,11 @@ def read_tables(
     binned(columns["component"], bins or {}, remarks)
     kept = _without_missing(columns, missing, remarks)
     coded, values = _components(columns["component"], ordered, remarks)
+    asked = partial(target_of_rows, columns["target"], target_kind)
+    # Before values are in an order that was asked for, on which no draw depends.
+    splits = _splits(split, columns, coded, values, kept, train, test, asked)
     arranged = in_their_order(columns["component"], coded, values, ordered)
     coded, values = arranged.coded, arranged.values
-    asked = partial(target_of_rows, columns["target"], target_kind)
-    splits = _splits(split, columns, coded, values, kept, train, test, asked)
     used = np.logical_or.reduce([part >= 0 for part, _, _ in splits]) & kept
     heads = read_targets(columns["target"], used, target_kind)
     names_of_components = tuple(str(name) for _, name in columns["component"])
@@ -207,8 +209,12 @@ def _splits(
         return [read_split(*columns["table"][0], train, test)]
     if isinstance(split, HoldOut):
         part = np.full(len(coded), LEFT_OUT)
-        # Combinations are numbered by components in the order of their names, however given.
+        # Combinations are numbered by components in the order of their names, however given, and
+        # without those that others determine, so that naming these as well changes no draw.
         by_name = np.argsort([str(name) for _, name in columns["component"]], kind="stable")
+        if split.unit == "combinations":
+            n_values = [len(values[c]) for c in by_name]
+            by_name = by_name[distinguishing(coded[kept][:, by_name], n_values)]
         part[kept] = split.draw(coded[kept][:, by_name], [len(values[c]) for c in by_name])
         return [(part, ("train", "test"), (f"The test split is {split.in_words()}.",))]
     if columns["split"]:
