@@ -45,6 +45,12 @@ def open_source(table: Any, role: str = "table") -> Source:
         rule = "each table of a mapping has a name of its own"
         require(len({*names}) == len(names), rule, f"{names}", "rename one of them")
         return joined({str(name): open_source(part, str(name)) for name, part in table.items()})
+    require(
+        type(table).__name__ != "LazyFrame",
+        "the table of an audit holds its rows",
+        "a LazyFrame, whose rows have yet to be read",
+        "pass table.collect()",
+    )
     import pandas as pd
     import pyarrow as pa
 

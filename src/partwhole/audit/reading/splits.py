@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import signature
+from itertools import islice
 from typing import Any, Literal
 from warnings import catch_warnings, simplefilter
 
@@ -101,7 +102,8 @@ def is_of_rows(split: Any) -> bool:
     """Return whether a split is given for the rows themselves, and not by a column's name."""
     is_array = isinstance(split, np.ndarray) or hasattr(split, "__array__")
     is_pair = isinstance(split, tuple) and any(not isinstance(part, str) for part in split)
-    return is_array or isinstance(split, list) or is_pair or hasattr(split, "get_n_splits")
+    is_several = isinstance(split, list | Iterator)
+    return is_array or is_several or is_pair or hasattr(split, "get_n_splits")
 
 
 def splits_of_rows(
@@ -117,8 +119,8 @@ def splits_of_rows(
     ----------
     split : bool array, array of entries, pair of index arrays, list of pairs, or splitter
         A mask that marks training rows; each row's entry, as of a split column; the rows of
-        training and those of test, or a list of such folds; or an object with the methods `split`
-        and `get_n_splits` of scikit-learn's.
+        training and those of test, or a list or an iterator of such folds; or an object with the
+        methods `split` and `get_n_splits` of scikit-learn's.
     n : int
         Number of rows.
     train, test
@@ -128,6 +130,8 @@ def splits_of_rows(
     """
     if hasattr(split, "get_n_splits"):
         return _of_splitter(split, n, asked)
+    if isinstance(split, Iterator):
+        return _of_folds(_taken(split), n)
     if isinstance(split, list) and split and isinstance(split[0], tuple):
         return _of_folds(split, n)
     if isinstance(split, tuple):
@@ -164,6 +168,32 @@ def _lacks(splitter: Any, message: str, y: np.ndarray | None) -> str:
     return f", which says {message[:160]!r}"
 
 
+def _taken(folds: Iterator[Any]) -> list[tuple[Any, ...]]:
+    """Return the folds of an iterator, which is read as far as an audit can use it."""
+    rule = "an iterator given as the split yields folds, pairs of row numbers of training and test"
+    try:
+        taken = list(islice(folds, MOST_SPLITS + 1))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{rule}; got one that fails with {str(error)[:160]!r}; pass the list of its folds"
+        ) from error
+    require(taken, rule, "one that yields nothing, or nothing more", "make it anew, or pass a list")
+    others = [fold for fold in taken if not (isinstance(fold, tuple | list) and len(fold) == 2)]
+    require(
+        not others,
+        rule,
+        f"one that yields entries of type {type(others[0]).__name__}" if others else "",
+        "pass a list if it has an entry for each row",
+    )
+    require(
+        len(taken) <= MOST_SPLITS,
+        f"an audit has at most {MOST_SPLITS} test splits",
+        "an iterator of more folds",
+        "pass fewer folds",
+    )
+    return [tuple(fold) for fold in taken]
+
+
 def _of_folds(folds: Sequence[tuple[Any, ...]], n: int) -> list[Parts]:
     if len(folds) == 1:
         return [_of_indices(folds[0], n)]
@@ -194,6 +224,14 @@ def _of_entries(
     if entries.dtype == bool:
         require_defaults(train, test, "a mask, which marks training by True")
         return _of_mask(entries)
+    is_number = entries.dtype.kind in "iuf"
+    require(
+        train != "train" or not (is_number and np.isin(entries, (0, 1)).all()),
+        "a mask marks training rows by True, and row numbers are those of training and of test",
+        f"{n:,} numbers that are 0 or 1",
+        "write a mask as booleans, such as numpy.array(mask, dtype=bool), or name the entry of "
+        "training with train=",
+    )
     import pandas as pd
 
     return read_split(pd.Series(entries), "split", train, test)
@@ -227,6 +265,14 @@ def _of_indices(split: tuple[Any, ...], n: int) -> Parts:
     part = np.full(n, LEFT_OUT)
     for place, side in enumerate(("training", "test")):
         rows = _array(split[place])
+        # As row numbers, so many of 0 and 1 would name a row several times.
+        is_short = rows.dtype.kind in "iu" and n > 2 and np.isin(rows, (0, 1)).all()
+        require(
+            rows.shape != (n,) or not (is_short or rows.dtype == bool),
+            "a split of two arrays has the row numbers of training and of test",
+            f"for {side} a mask, which has an entry for each row",
+            "pass one mask of the training rows alone, as booleans",
+        )
         is_rows = rows.ndim == 1 and rows.size > 0 and np.issubdtype(rows.dtype, np.integer)
         low, high = (int(rows.min()), int(rows.max())) if is_rows else (0, 0)
         require(
