@@ -173,7 +173,17 @@ def plain(column: pd.Series, name: Hashable) -> pd.Series:
         column = column.astype(object)
     if column.dtype != object:
         return column
-    require_single_values(column, name)
+    try:
+        require_single_values(column, name)
+    except InputError:
+        is_several = any(isinstance(entry, list | set | np.ndarray) for entry in column)
+        require(
+            not is_several,
+            "every cell holds a single value",
+            f"a list in {name!r}",
+            "spread it over columns, or name a component in multi_hot (--multi-hot) too",
+        )
+        raise
     # Checked before pandas infers types, which fails for text that UTF-8 cannot encode.
     _require_writable((entry for entry in column if isinstance(entry, str)), name)
     kinds = set(map(type, column))

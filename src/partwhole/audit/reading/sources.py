@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+# Marks that separate no cells here, but may have been meant to.
+UNREAD = {" ": "spaces", ":": "colons"}
 LINES = (".jsonl", ".ndjson")
 # Size of a table's file, unpacked, of which memory holds several copies.
 MOST_BYTES = 1 << 29
@@ -166,12 +168,7 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     delimiter = _separator(raw, name, delimiter)
     header, skipped, is_bare = _header(raw, name, delimiter)
     require(header, "the table has a header", f"nothing in {name!r}", "check the file")
-    require(
-        len(header) > 1,
-        "cells are separated by commas, semicolons, tabs or bars",
-        f"a single column, {header[0][:60]!r}, in {name!r}",
-        "save it with one of these",
-    )
+    _require_columns(header, name)
     _require_few(MOST_COLUMNS, len(header), "columns", name)
     require(
         not is_bare,
@@ -201,6 +198,19 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     lines = _line_ends(raw.rstrip(b"\r\n")) + 1 - skipped
     _require_few(MOST_ROWS, lines, "lines", name)
     return Source(name, tuple(header), read, remarks, skipped + 1, lines)
+
+
+def _require_columns(header: list[str], name: str) -> None:
+    """Refuse a single column; if other marks may separate cells, say how to write commas."""
+    mark = next((mark for mark in UNREAD if mark in header[0].strip()), "")
+    perhaps = f", perhaps of cells separated by {UNREAD[mark]}," if mark else ""
+    command = f"pandas.read_csv({name!r}, sep={mark!r}).to_csv('commas.csv', index=False)"
+    require(
+        len(header) > 1,
+        "cells are separated by commas, semicolons, tabs or bars",
+        f"a single column, {header[0][:60]!r}{perhaps or ','} in {name!r}",
+        "save it with commas" + (f", as {command} does" if mark else ""),
+    )
 
 
 def _separator(raw: bytes, name: str, usual: str) -> str:
