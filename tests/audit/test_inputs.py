@@ -512,9 +512,6 @@ def test_categories_of_two_kinds_are_joined():
 
 
 def test_files_that_are_no_tables(tmp_path):
-    path = written(tmp_path, "t.jsonl", '{"shape": "a"}\n{"shape": 3}\n')
-    with pytest.raises(InputError, match=r"an object in each line, whose entries .*; check the"):
-        read_table(path, *ROLES, "split")
     path = written(tmp_path, "e.jsonl", "\n")
     with pytest.raises(InputError, match=r"the table has rows; got nothing in 'e.jsonl'"):
         read_table(path, *ROLES, "split")
@@ -597,7 +594,7 @@ def test_a_component_may_be_the_target():
     assert report.table.labels == ("s0", "s1", "s2", "s3")
 
 
-def test_many_numbers_as_values_are_pointed_out():
+def test_many_numbers_as_values_are_pointed_out(tmp_path):
     frame = pd.DataFrame({
         "age": np.repeat(np.arange(18, 40), 2), "sex": ["m", "f"] * 22, "pay": np.arange(44.0),
         "split": ["train"] * 40 + ["test"] * 4,

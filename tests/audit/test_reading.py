@@ -224,6 +224,13 @@ def test_the_remarks_say_what_was_decided(tmp_path):
     assert read(frame(y=[0, 1, 1, 2**60])).remarks[-1] == (
         "Targets above 2^53 are rounded to 16 digits."
     )
+    # Signs that cannot be seen make other values, as a space at the end does.
+    for unseen in ("p\0", "\x01p", "p\u200b", "p\t"):
+        pair = " and ".join(map(repr, [(unseen, "p")[i] for i in in_order([unseen, "p"])]))
+        assert (
+            f"Values {pair} of 'a' count as different."
+            in read(frame(a=["p", "p", "q", unseen])).remarks
+        )
     text = 'a,b,y,s\n1,NA,u,train\n\n01,r,v,train\n1,"",u,train\n1.0,NA,v,test\n'
     assert from_csv(text, tmp_path).remarks == (
         "Blank lines of the file were skipped; rows count the others.",

@@ -97,6 +97,19 @@ def with_missing_value(column: Column, missing: Bool[np.ndarray, " n"]) -> Colum
     return column.astype(object).mask(missing, text)
 
 
+def is_missing_value(value: Hashable) -> bool:
+    """Return whether a value has the name of missing entries.
+
+    Examples
+    --------
+    >>> is_missing_value("(missing)"), is_missing_value("((missing))"), is_missing_value("none")
+    (True, True, False)
+    """
+    text = str(value)
+    depth = text.count("(")
+    return depth > 0 and text == "(" * depth + "missing" + ")" * depth
+
+
 def _unlike(texts: Collection[str]) -> str:
     """Return a name of missing entries that is no entry itself."""
     text = "(missing)"
@@ -238,17 +251,22 @@ def as_number(text: str) -> float | None:
 
 
 def near_duplicates(values: Sequence[Hashable]) -> list[tuple[Hashable, Hashable]]:
-    """Return pairs of values that differ only in spaces, capitals or the format of a number.
+    """Return pairs of values that differ only in signs that cannot be seen, capitals or format.
+
+    Such signs are spaces at the ends and control characters; the format is that of a number.
 
     Examples
     --------
-    >>> near_duplicates(["red", "Red ", "1", "01", "blue"])
-    [('red', 'Red '), ('1', '01')]
+    >>> near_duplicates(["red", "Red ", "1", "01", "blue", "blue\\x00"])
+    [('red', 'Red '), ('1', '01'), ('blue', 'blue\\x00')]
     """
     first: dict[object, Hashable] = {}
     pairs = []
     for value in values:
-        text = str(value).strip()
+        text = str(value)
+        if not text.isprintable():
+            text = "".join(" " if sign.isspace() else sign for sign in text if _is_seen(sign))
+        text = text.strip()
         number = as_number(text)
         key = text.casefold() if number is None or not math.isfinite(number) else number
         if key in first:
@@ -256,6 +274,10 @@ def near_duplicates(values: Sequence[Hashable]) -> list[tuple[Hashable, Hashable
         else:
             first[key] = value
     return pairs
+
+
+def _is_seen(sign: str) -> bool:
+    return sign.isprintable() or sign.isspace()
 
 
 def looks_missing(values: Sequence[Hashable]) -> list[str]:

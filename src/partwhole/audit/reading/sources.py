@@ -17,6 +17,7 @@ from partwhole._checks import InputError, require
 from partwhole.audit.reading.columns import Column, Texts
 from partwhole.audit.reading.decimals import with_decimal_mark
 from partwhole.audit.reading.joined import joined
+from partwhole.audit.reading.json_lines import not_json_lines
 from partwhole.audit.reading.source import Source
 
 if TYPE_CHECKING:
@@ -168,6 +169,13 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     delimiter = _separator(raw, name, delimiter)
     header, skipped, is_bare = _header(raw, name, delimiter)
     require(header, "the table has a header", f"nothing in {name!r}", "check the file")
+    nul = raw.find(b"\0")
+    require(
+        nul < 0,
+        "a CSV file is text in UTF-8 without NUL bytes",
+        f"one in line {_line_ends(raw[: max(nul, 0)]) + 1} of {name!r}",
+        "correct the line, or save the file again as UTF-8",
+    )
     _require_columns(header, name)
     _require_few(MOST_COLUMNS, len(header), "columns", name)
     require(
@@ -396,10 +404,7 @@ def _open_lines(raw: bytes, name: str) -> Source:
     try:
         table = json.read_json(pa.BufferReader(raw), read_options=block)
     except pa.ArrowException as error:
-        raise InputError(
-            "a .jsonl file holds an object in each line, whose entries of one name have one type; "
-            f"got {str(error)[:120]!r} from {name!r}; check the file"
-        ) from error
+        raise not_json_lines(str(error), name) from error
     _require_few(MOST_COLUMNS, table.num_columns, "columns", name)
     _require_few(MOST_ROWS, table.num_rows, "rows", name)
     lines = _line_ends(raw.rstrip(b"\r\n")) + 1

@@ -21,6 +21,7 @@ from partwhole.audit.reading.columns import (
     Texts,
     as_number,
     filled,
+    is_missing_value,
     is_writable,
     listing,
     looks_missing,
@@ -373,15 +374,21 @@ def _components(
         if odd:
             empty.setdefault(listing(odd), []).append(str(name))
         number = column.number if isinstance(column, Texts) else as_number
+        present = [value for value in values if not is_missing_value(value)]
         if (
-            len(values) > MOST_NAMED
+            len(present) > MOST_NAMED
             and str(name) not in set(map(str, ordered))
-            and all(number(str(v)) is not None for v in values)
+            and all(number(str(value)) is not None for value in present)
         ):
+            advice = f"bins put them in groups (--bins {name}=10)"
+            if len(present) == len(values):
+                advice += (
+                    ", and learners to which near ones are alike are predicted with "
+                    f"--ordered {name}"
+                )
             remarks.append(
-                f"{name} has {len(values):,} numbers as values, which have nothing in common; if "
-                f"they are quantities, bins put them in groups (--bins {name}=10), and learners "
-                f"to which near ones are alike are predicted with --ordered {name}."
+                f"{name} has {len(present):,} numbers as values, which have nothing in common; if "
+                f"they are quantities, {advice}."
             )
         if len(codes) > MOST_NAMED and np.sum(np.bincount(codes) == 1) >= OWN_VALUE * len(codes):
             remarks.append(
