@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from split_tables import cross, rows, total
 
@@ -27,6 +28,7 @@ def folder(tmp_path, monkeypatch):
     cross(total).to_csv("table.csv", index=False)
     cross(total, lambda a, b: a * b).to_csv("bad.csv", index=False)
     (tmp_path / "folder").mkdir()
+    np.save("folder/gaps.npy", np.where(np.eye(25), np.nan, 1.0))
     return tmp_path
 
 
@@ -193,6 +195,45 @@ REFUSED = {
         "require_order is at least 1 and below the number of components; got 2 for 2 "
         "components; use 1"
     ),
+    "--test table.csv --components first second": (
+        "without a table, --train and --test name files; got --test table.csv without --train; "
+        "name the file of the training rows in --train"
+    ),
+    "--train table.csv --components first second": (
+        "without a table, --train and --test name files; got --train table.csv without --test; "
+        "name a file for each test split in --test"
+    ),
+    "--train table.csv --test bad.csv --components first second --split split": (
+        "files in --train and --test are the split; got table.csv and bad.csv, and --split; leave "
+        "out --split, or name one table"
+    ),
+    "--train a.csv --test b.csv.gz --components first second --hold-out rows": (
+        "files in --train and --test are the split; got a.csv and b.csv.gz, and --hold-out; leave "
+        "out --hold-out, or name one table"
+    ),
+    "--components first second --split split --test easy": (
+        "an audit needs a table; got none; name a .csv, .tsv, .jsonl or .parquet file, or one in "
+        "--train and others in --test"
+    ),
+    " ".join([*ASKED, "--kernel", "table.csv"]): (
+        "a kernel file ends in .npy; got 'table.csv'; save it with numpy.save"
+    ),
+    " ".join([*ASKED, "--kernel", "none.npy"]): (
+        "the kernel file must exist; got no file 'none.npy'; check the path"
+    ),
+    " ".join([*ASKED, "--kernel", "folder/gaps.npy"]): (
+        "similarities are finite; got 25 entries that are not finite, the first in row 0 (counted "
+        "from 0); measure them again, or drop those rows"
+    ),
+    " ".join([*ASKED, "--bins", "first=2", "first=3"]): (
+        "--bins names each component once; got 'first' twice; leave out one of them"
+    ),
+    " ".join([*ASKED, "--ordered", "first", "second", "first=1,2"]): (
+        "--ordered names each component once; got 'first' twice; leave out one of them"
+    ),
+    " ".join([*ASKED, "--salience", "first=2", "first=3"]): (
+        "--salience names each component once; got 'first' twice; leave out one of them"
+    ),
     " ".join([*ASKED, "--weights", "wait", "--json", "a.json"]): None,
     " ".join([*ASKED, "--test", "tset", "--html", "a.html"]): None,
 }
@@ -210,6 +251,25 @@ def test_bad_input_ends_with_2_and_writes_nothing(folder, capsys, line):
     if REFUSED[line]:
         assert err == f"partwhole: {REFUSED[line]}\n"
     assert {path: path.stat().st_mtime_ns for path in sorted(folder.rglob("*"))} == before
+
+
+def test_noise_that_is_not_used_is_said(folder, capsys):
+    """Noise is in numbers: with labels, or without a target, no part of an audit uses it."""
+    labels = cross(total)
+    labels["target"] = np.where(labels["target"].astype(float) > 0, "high", "low")
+    labels.to_csv("labels.csv", index=False)
+    remark = "--noise 0.5 is not used: it is the noise in numbers, and "
+    for argv, ending in (
+        (["labels.csv", *ASKED[1:]], "targets are labels."),
+        (["table.csv", *ROLES[:3], "--split", "split"], "there is no target."),
+        (ASKED, ""),
+        (["labels.csv", *ROLES, "second", "--split", "split"], ""),
+    ):
+        for noise in ("repeats", "0.5"):
+            ended(*argv, "--add", "0", "--noise", noise, "--json", "a.json")
+            printed = " ".join(capsys.readouterr().out.split())
+            assert (remark + ending in printed) == bool(ending and noise == "0.5")
+            assert ("--noise" in Path("a.json").read_text()) == bool(ending and noise == "0.5")
 
 
 def test_a_failure_while_writing_leaves_nothing_behind(folder, monkeypatch):

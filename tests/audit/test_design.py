@@ -213,6 +213,10 @@ def test_requests_are_refused_in_one_sentence(call, sentence):
             "factors are a name and a count, such as shape:3; got 'shape'; write NAME:COUNT",
         ),
         (
+            "design --factors shape:3 colour:2 shape:4",
+            "each factor has a name of its own; got 'shape' twice; rename one of them",
+        ),
+        (
             "design --factors a:3 b:3 --shortcut b",
             "a shortcut is a factor and a share, such as colour=0.9; got 'b'; write NAME=SHARE",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +25,10 @@ File = Annotated[Path | None, arg(metavar="PATH", help_behavior_hint=NONE)]
 Names = Annotated[tuple[str, ...], arg(metavar="NAME ...", help_behavior_hint=NONE)]
 NeededNames = Annotated[tuple[str, ...], arg(metavar="NAME ...", help_behavior_hint=NEEDED)]
 Name = Annotated[str, arg(metavar="NAME", help_behavior_hint=NONE)]
+TABLES = tuple(
+    f".{kind}{packed}" for kind in ("csv", "tsv", "jsonl", "ndjson", "parquet")
+    for packed in ("", ".gz")
+)  # fmt: skip
 # As in `partwhole.audit.settings.EXAMPLE`, which would take longer to import than help may.
 CONFIG = """\
 A TOML file with thresholds and silenced rules:
@@ -143,6 +148,8 @@ def audit(
 
         print(rule_table(settings), end="")
         return
+    if table is None:
+        _require_both(train, test, "--split" if split else "--hold-out" if hold_out else "")
     tables = {} if table or split or hold_out else _tables(train, test)
     require(
         table is not None or tables,
@@ -211,6 +218,7 @@ def audit(
             time_limit=time_limit,
             seed=seed,
         )
+        report = _with_use_of_noise(report, noise)
         _write(report, files)
     except KeyboardInterrupt:
         print("partwhole: interrupted; nothing was written", file=sys.stderr)
@@ -243,6 +251,16 @@ def _noise(text: str) -> Literal["repeats", "estimate"] | float:
         ) from None
 
 
+def _with_use_of_noise(report: AuditReport, noise: str) -> AuditReport:
+    """Return the report with a remark on noise that was given and is not used."""
+    if noise == "repeats" or any(t.has_target and t.labels is None for t in report.tables):
+        return report
+    targets = "targets are labels" if report.table.has_target else "there is no target"
+    remark = f"--noise {noise} is not used: it is the noise in numbers, and {targets}."
+    table = replace(report.table, remarks=(*report.table.remarks, remark))
+    return replace(report, table=table)
+
+
 def _bins(entries: tuple[str, ...]) -> dict[str, int]:
     """Return the number of bins of each component."""
     bins = {}
@@ -250,6 +268,7 @@ def _bins(entries: tuple[str, ...]) -> dict[str, int]:
         name, _, count = entry.rpartition("=")
         rule = "bins are a component and a number, such as age=10"
         require(name and count.isdecimal(), rule, repr(entry), "write NAME=COUNT")
+        _require_new(name, bins, "--bins")
         bins[name] = int(count)
     return bins
 
@@ -268,6 +287,7 @@ def _ordered(entries: tuple[str, ...]) -> dict[str, list[str] | None]:
         name, sign, values = entry.partition("=")
         rule = "ordered components are numbers, or have their values in order: size=small,large"
         require(name and bool(values) == bool(sign), rule, repr(entry), "write NAME=VALUE,VALUE")
+        _require_new(name, ordered, "--ordered")
         ordered[name] = values.split(",") if sign else None
     return ordered
 
@@ -277,6 +297,7 @@ def _saliences(entries: tuple[str, ...]) -> dict[str, float] | None:
     saliences = {}
     for entry in entries:
         name, _, number = entry.rpartition("=")
+        _require_new(name, saliences, "--salience")
         try:
             saliences[name] = float(number)
         except ValueError:
@@ -286,10 +307,42 @@ def _saliences(entries: tuple[str, ...]) -> dict[str, float] | None:
     return saliences or None
 
 
+def _require_new(name: str, earlier: Collection[str], option: str) -> None:
+    """Refuse a component that an option names a second time."""
+    rule = f"{option} names each component once"
+    require(name not in earlier, rule, f"{name!r} twice", "leave out one of them")
+
+
 def _hold_out(unit: Literal["rows", "combinations"], share: float, seed: int) -> HoldOut:
     from partwhole.audit import HoldOut
 
     return HoldOut(unit, share, seed)
+
+
+def _require_both(train: str, test: tuple[str, ...], other: str) -> None:
+    """Refuse files of training without those of test, or beside another split."""
+    files = [name for name in (train, *test) if Path(name).name.lower().endswith(TABLES)]
+    require(
+        not (files and other),
+        "files in --train and --test are the split",
+        f"{' and '.join(files)}, and {other}",
+        f"leave out {other}, or name one table",
+    )
+    rule = "without a table, --train and --test name files"
+    if other:
+        return
+    require(
+        not test or train != "train",
+        rule,
+        f"--test {' '.join(test)} without --train",
+        "name the file of the training rows in --train",
+    )
+    require(
+        test or train == "train",
+        rule,
+        f"--train {train} without --test",
+        "name a file for each test split in --test",
+    )
 
 
 def _tables(train: str, test: tuple[str, ...]) -> dict[str, Path]:

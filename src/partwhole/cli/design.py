@@ -56,10 +56,7 @@ def design(
     outputs = [("--output", output), ("--certificate", certificate)]
     check_outputs([(option, path) for option, path in outputs if path is not None], [])
     split_design = design_split(
-        dict(
-            _pair(entry, ":", "factors are a name and a count, such as shape:3")
-            for entry in factors
-        ),
+        _factors(factors),
         require_order=require_order,
         budget=budget,
         test_share=test_share,
@@ -84,10 +81,17 @@ def design(
         print(f"To audit it: {shlex.join(audit)}", file=sys.stderr)
 
 
-def _pair(entry: str, sign: str, rule: str) -> tuple[str, int]:
-    name, _, count = entry.rpartition(sign)
-    require(name and count.isdecimal(), rule, repr(entry), f"write NAME{sign}COUNT")
-    return name, int(count)
+def _factors(entries: tuple[str, ...]) -> dict[str, int]:
+    """Return the number of values of each factor."""
+    factors = {}
+    for entry in entries:
+        name, _, count = entry.rpartition(":")
+        rule = "factors are a name and a count, such as shape:3"
+        require(name and count.isdecimal(), rule, repr(entry), "write NAME:COUNT")
+        rule = "each factor has a name of its own"
+        require(name not in factors, rule, f"{name!r} twice", "rename one of them")
+        factors[name] = int(count)
+    return factors
 
 
 def _shortcut(entry: str) -> dict[str, float] | None:

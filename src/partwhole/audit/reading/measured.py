@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -66,7 +66,7 @@ def read_features(
     if isinstance(features, list | tuple):
         require(columns, "features name at least one column", "an empty list", "leave features out")
         matrix = np.column_stack([numbers(column, name, "feature") for column, name in columns])
-        return _varied(matrix)
+        return _varied(matrix, "features")
     matrix = _loaded(features) if isinstance(features, str | Path) else features
     require(
         isinstance(matrix, np.ndarray),
@@ -74,22 +74,7 @@ def read_features(
         type(matrix).__name__,
         "save them with numpy.save",
     )
-    require(
-        not isinstance(matrix, np.ma.MaskedArray),
-        "features are present in every row",
-        "a masked array, whose mask would be lost",
-        "fill it, or drop those rows",
-    )
-    require(
-        (
-            np.issubdtype(matrix.dtype, np.number)
-            and not np.issubdtype(matrix.dtype, np.complexfloating)
-        )
-        or matrix.dtype == np.bool_,
-        "features are real numbers",
-        f"an array of {matrix.dtype}",
-        "convert them first",
-    )
+    _require_real(matrix, "features")
     require(
         matrix.ndim == 2 and matrix.shape[1] > 0,
         "features are a matrix, a row for each row of the table",
@@ -102,23 +87,7 @@ def read_features(
         f"{len(matrix):,} for {n_rows:,}",
         "measure every row, in the table's order",
     )
-    matrix = matrix.astype(float)
-    finite = np.isfinite(matrix)
-    require(
-        finite.all(),
-        "features are finite",
-        f"{int((~finite).sum()):,} entries that are not finite, the first in row "
-        f"{int((~finite.all(axis=1)).argmax())} (counted from 0)",
-        "measure them again, or drop those rows",
-    )
-    largest = np.abs(matrix).max()
-    require(
-        largest <= LARGEST,
-        "features lie between -1e100 and 1e100",
-        f"a largest absolute value of {largest:.3g}",
-        "scale them down",
-    )
-    return _varied(matrix)
+    return _finite(matrix, "features")
 
 
 def features_of_kernel(kernel: str | Path | np.ndarray) -> Float[np.ndarray, "n d"]:
@@ -131,10 +100,11 @@ def features_of_kernel(kernel: str | Path | np.ndarray) -> Float[np.ndarray, "n 
     Raises
     ------
     InputError
-        For a file or array that `read_features` refuses, and for similarities that are not those
-        of at most 4,000 rows with one another, or of no features.
+        If the file cannot be read, or the similarities are not finite real numbers that vary, are
+        not those of at most 4,000 rows with one another, or are those of no features.
     """
-    matrix = _loaded(kernel) if isinstance(kernel, str | Path) else np.asarray(kernel)
+    is_file = isinstance(kernel, str | Path)
+    matrix = _loaded(kernel, "kernel") if is_file else np.asarray(kernel)
     n = len(matrix) if matrix.ndim else 0
     require(
         matrix.shape == (n, n) and 0 < n <= MOST_SIMILARITIES,
@@ -142,28 +112,69 @@ def features_of_kernel(kernel: str | Path | np.ndarray) -> Float[np.ndarray, "n 
         f"shape {matrix.shape}",
         "pass features of the rows instead",
     )
-    similarities = read_features(matrix, [], n)
-    assert similarities is not None
+    _require_real(matrix, "similarities")
+    similarities = _finite(matrix, "similarities")
     return GramFeatures.of(similarities, KERNEL_ROUNDING, np.asarray).matrix
 
 
-def _varied(features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+def _require_real(matrix: np.ndarray, noun: str) -> None:
     require(
-        bool((np.ptp(features, axis=0) >= 1.0 / LARGEST).any()),
-        "features differ between rows",
-        "the same features in every row",
+        not isinstance(matrix, np.ma.MaskedArray),
+        f"{noun} are present in every row",
+        "a masked array, whose mask would be lost",
+        "fill it, or drop those rows",
+    )
+    require(
+        (
+            np.issubdtype(matrix.dtype, np.number)
+            and not np.issubdtype(matrix.dtype, np.complexfloating)
+        )
+        or matrix.dtype == np.bool_,
+        f"{noun} are real numbers",
+        f"an array of {matrix.dtype}",
+        "convert them first",
+    )
+
+
+def _finite(matrix: np.ndarray, noun: str) -> Float[np.ndarray, "n d"]:
+    """Return a matrix as floats that are finite and vary between rows."""
+    matrix = matrix.astype(float)
+    finite = np.isfinite(matrix)
+    require(
+        finite.all(),
+        f"{noun} are finite",
+        f"{int((~finite).sum()):,} entries that are not finite, the first in row "
+        f"{int((~finite.all(axis=1)).argmax())} (counted from 0)",
+        "measure them again, or drop those rows",
+    )
+    largest = np.abs(matrix).max()
+    require(
+        largest <= LARGEST,
+        f"{noun} lie between -1e100 and 1e100",
+        f"a largest absolute value of {largest:.3g}",
+        "scale them down",
+    )
+    return _varied(matrix, noun)
+
+
+def _varied(matrix: Float[np.ndarray, "n d"], noun: str) -> Float[np.ndarray, "n d"]:
+    require(
+        bool((np.ptp(matrix, axis=0) >= 1.0 / LARGEST).any()),
+        f"{noun} differ between rows",
+        f"the same {noun} in every row",
         "check the measurement",
     )
-    return features
+    return matrix
 
 
-def _loaded(features: str | Path) -> Any:
-    path = existing_file(Path(features), "the features file")
+def _loaded(file: str | Path, holds: Literal["features", "kernel"] = "features") -> Any:
+    path = existing_file(Path(file), f"the {holds} file")
+    otherwise = ", or name columns (--feature-columns)" if holds == "features" else ""
     require(
         path.suffix.lower() == ".npy",
-        "a features file ends in .npy",
+        f"a {holds} file ends in .npy",
         repr(path.name),
-        "save it with numpy.save, or give a list to name columns",
+        f"save it with numpy.save{otherwise}",
     )
     try:
         # Mapped, so that a wrong header cannot allocate more memory than the file has bytes.
