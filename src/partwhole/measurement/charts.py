@@ -11,6 +11,7 @@ from partwhole._types import Real
 from partwhole.audit.page.charts import Axis, drawing, interval
 from partwhole.audit.page.words import number
 from partwhole.audit.wording import printable
+from partwhole.measurement.readout_words import OPEN, Verdicts
 from partwhole.measures.readouts import HeldOutReadouts
 from partwhole.page import Html, tag
 
@@ -112,28 +113,35 @@ def dots(
     return drawing([*marks, label], title=title, text=text, width=width, height=bottom + 46)
 
 
-def accuracies(readouts: HeldOutReadouts) -> Html:
-    """Return measured against predicted accuracies, a point for each held-out condition."""
+def accuracies(readouts: HeldOutReadouts, verdicts: Verdicts) -> Html:
+    """Return measured against predicted accuracies, a point for each held-out condition.
+
+    Without values that training lacks.
+    """
     size, left, bottom = 360, 58, 320
-    low = max(float(min(readouts.accuracy.min(), readouts.measured_accuracy.min())) - 0.05, 0.0)
+    answered = ~verdicts.lacking
+    both = np.stack([readouts.accuracy, readouts.measured_accuracy])[:, answered]
+    low = max(float(both.min()) - 0.05, 0.0)
     x, y = Axis(low, 1.02, left, size - 12), Axis(low, 1.02, bottom, 14)
     ticks = x.ticks()
     marks = _frame(x, y, ticks, ticks, bottom, size - 12)
     marks.append(tag("path", d=f"M{x(low)} {y(low)}L{x(1.0)} {y(1.0)}", class_="level"))
     for j in range(len(readouts.labels)):
         pairs = zip(
-            readouts.accuracy[:, j], readouts.measured_accuracy[:, j], readouts.determined,
-            strict=True,
+            readouts.accuracy[:, j], readouts.measured_accuracy[:, j], verdicts.of(j),
+            answered[:, j], strict=True,
         )  # fmt: skip
-        for predicted, measured, determined in pairs:
-            kind = f"{style(j)} {'dot' if determined else 'open'}"
+        for predicted, measured, verdict, shown in pairs:
+            if not shown:
+                continue
+            kind = f"{style(j)} {'open' if verdict == OPEN else 'dot'}"
             marks.append(
                 tag("circle", cx=x(float(predicted)), cy=y(float(measured)), r=4.5, class_=kind)
             )
     labels = ("predicted share of right trials", "measured")
     marks += _labels(labels, (left + size) / 2, bottom + 40, bottom / 2)
-    error = np.sqrt(np.mean((readouts.accuracy - readouts.measured_accuracy) ** 2))
-    text = f"They differ by {error:.2f}, root mean square over {readouts.accuracy.size} points."
+    error = np.sqrt(np.mean((both[0] - both[1]) ** 2))
+    text = f"They differ by {error:.2f}, root mean square over {both.shape[1]} points."
     return drawing(
         marks,
         title="Held-out conditions, predicted and measured",

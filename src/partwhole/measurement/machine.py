@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwhole import __version__
-from partwhole.measurement.verdicts import verdict_of
+from partwhole.measurement.readout_words import verdicts_of
 
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
@@ -82,7 +82,10 @@ def _abstraction(measurement: Measurement) -> dict[str, Any] | None:
     measured = measurement.abstraction
     if measured is None:
         return None
-    document: dict[str, Any] = {"parallelism": None, "ccgp": None, "shattering": None}
+    document: dict[str, Any] = {
+        "parallelism": None, "ccgp": None, "shattering": None,
+        "gain_variation": measured.gain_variation,
+    }  # fmt: skip
     if (parallel := measured.parallelism) is not None:
         document["parallelism"] = [
             {
@@ -119,7 +122,7 @@ def _held_out(measurement: Measurement) -> dict[str, Any] | None:
     if readouts is None:
         return None
     recording = readouts.recording
-    deviation, rows = readouts.deviation, []
+    deviation, verdicts, rows = readouts.deviation, verdicts_of(readouts).words, []
     for row, condition in enumerate(readouts.condition.tolist()):
         values = zip(recording.values, recording.conditions[condition], strict=True)
         rows.append(
@@ -148,7 +151,7 @@ def _held_out(measurement: Measurement) -> dict[str, Any] | None:
                         "interval": readouts.accuracy_interval[row, j].tolist(),
                         "measured_accuracy": readouts.measured_accuracy[row, j],
                         "certainty": readouts.certainty[row, j],
-                        "verdict": verdict_of(readouts, row, j),
+                        "verdict": verdicts[row][j],
                     }
                     for j, name in enumerate(readouts.labels)
                 ],

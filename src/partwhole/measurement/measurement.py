@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from partwhole._progress import bar
 from partwhole._types import Bounds, NonNegative, Real, Seed
 from partwhole.features.subsets import over_subsets
 from partwhole.measurement.abstraction import Abstraction, abstraction_of
+from partwhole.measurement.notes import in_conditions, notes_on_columns, printed
+from partwhole.measurement.separation import not_apart
 from partwhole.measures._samples import Whiten
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
 from partwhole.measures.graded_similarity import (
@@ -36,9 +39,15 @@ if TYPE_CHECKING:
 
 # Two minutes, as every one is held out in turn.
 MOST_CONDITIONS = 400
+# Some ten seconds.
+MANY_SETS = 1000
 # Multiplications of a single fit, above which readouts are left out.
 LARGEST = 4e11
 KINDS = ("predicted", "low", "high", "measured", "chance")
+# In a note on shares that steps explain.
+IMPRECISE = "shares are imprecise"
+# The beginning of one on the structure of similarity.
+STRUCTURE = "structure is "
 _COMBINED = (
     "neurons of several sessions: all but saliences are of pseudo-trials, which combine trials of "
     "one condition from different sessions"
@@ -132,10 +141,12 @@ class Measurement:
         ----------
         columns : {"main", "all"}, default "main"
             "main": values of the components and trials; for each component the share of right
-            trials, predicted with the ends between which 95 % lie, measured and by chance, and the
-            verdict in words: "right", "wrong", "too few trials", "penalty too small" (where it
-            would be right with a larger one) or "not determined". With several conditions in a set,
-            also its number.
+            trials, predicted with the ends between which 95 % lie, measured, and "chance", one over
+            the number of values (a readout without any information is right less often, as the
+            value of a held-out condition is rarer in training), and the verdict in words: "right",
+            "wrong", "too few trials", "penalty too small" (where it would be right with a larger
+            one) or "not determined" (where training lacks the value, or leaves sums of parts open).
+            With several conditions in a set, also its number.
             "all" adds the answers of each output, as `HeldOutReadouts.to_frame` has them.
 
         Returns
@@ -147,7 +158,7 @@ class Measurement:
         InputError
             If held-out conditions were not asked for.
         """
-        from partwhole.measurement.verdicts import verdict_of
+        from partwhole.measurement.readout_words import verdicts_of
 
         readouts = self.held_out
         require(
@@ -158,11 +169,11 @@ class Measurement:
         )
         assert readouts is not None
         frame = readouts.to_frame()
-        main = [*readouts.recording.names, "trials"]
+        main, verdicts = [*readouts.recording.names, "trials"], verdicts_of(readouts)
         for j, name in enumerate(readouts.labels):
             main += [f"accuracy of {name}, {kind}" for kind in KINDS]
             main.append(f"verdict on {name}")
-            frame[main[-1]] = [verdict_of(readouts, row, j) for row in range(len(frame))]
+            frame[main[-1]] = verdicts.of(j)
         if columns == "all" or readouts.held_out.sum(axis=1).max() > 1:
             main.insert(0, "set")
         others = [name for name in frame.columns if name not in main]
@@ -308,15 +319,21 @@ def measure(
         lambda: _geometry(static, seed),
         lambda: abstraction_of(static, seed, progress),
     ]
-    with one_thread_each() as threads:
-        population, of_neurons, (dimensions, gradings, reasons), (abstraction, more) = side_by_side(
-            lambda stage: stage(), stages, threads
-        )
-    notes = [*recording.notes, *of_neurons.notes]
-    notes += [note for note in population.notes if note not in notes]
+    try:
+        with one_thread_each() as threads:
+            population, of_neurons, (dimensions, gradings, reasons), (abstraction, more) = (
+                side_by_side(lambda stage: stage(), stages, threads)
+            )
+    except InputError as error:
+        raise in_conditions(error) from None
+    of_saliences = [*of_neurons.notes, *population.notes]
+    if not_apart(of_neurons):
+        # Shares of nothing have no structure to speak of.
+        of_saliences = [note for note in of_saliences if not note.startswith(STRUCTURE)]
+    notes = [*recording.notes, *of_saliences]
     if len(static.blocks) > 1:
         notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
-    notes += [note for note in (*reasons, *more) if note not in notes]
+    notes += [*notes_on_columns(static), *reasons, *more]
     readouts = None
     if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.
@@ -333,7 +350,7 @@ def measure(
         abstraction,
         readouts,
         _time_course(recording, whiten, bootstrap, seed, progress),
-        tuple(notes),
+        printed(notes),
         {
             "held_out": held_out if isinstance(held_out, str) else "masks",
             "ridge": ridge, "whiten": whiten, "window": window, "bootstrap": bootstrap,
@@ -361,6 +378,9 @@ def _geometry(
             gradings.append(grading)
             # Others are in the sentence on it.
             further = [note for note in grading.notes if note != FLAT and AS_MUCH not in note]
+            if grading.kind == "irregular":
+                # That sentence has no shares.
+                further = [note for note in further if IMPRECISE not in note]
             reasons += [f"{name}: {note}" for note in further if note not in reasons]
         except InputError as error:
             reasons.append(f"how values of {name} differ was not measured: {error}")
@@ -376,11 +396,12 @@ def _readouts(
     progress: bool,
 ) -> tuple[HeldOutReadouts | None, list[str]]:
     """Return readouts of held-out conditions, and notes or the reason why there are none."""
-    from partwhole.measurement.verdicts import penalty_in_words
+    from partwhole.measurement.readout_words import penalty_in_words
 
     n_conditions = recording.n_conditions
     n, p = recording.responses.shape
     size = float(n) * p * min(n, p)
+    pairs = isinstance(held_out, str) and held_out == "pairs"
     reason = ""
     if n_conditions > MOST_CONDITIONS:
         reason = (
@@ -389,10 +410,16 @@ def _readouts(
         )
     elif size > LARGEST:
         reason = f"{n:,} trials of {p:,} neurons are too many for it"
-    elif n_conditions < 3 + (isinstance(held_out, str) and held_out == "pairs"):
+    elif n_conditions < 3 + pairs:
         reason = f"there are {n_conditions} conditions"
     if reason:
         return None, [f"readouts of held-out conditions are left out: {reason}"]
+    n_sets = len(held_out) if np.ndim(held_out) == 2 else n_conditions
+    n_sets = n_conditions * (n_conditions - 1) // 2 if pairs else n_sets
+    if progress and n_sets >= MANY_SETS:
+        what = "pairs" if pairs else "sets"
+        text = f"{n_sets:,} {what} of conditions are held out, one at a time: this can take minutes"
+        print(text, file=sys.stderr, flush=True)
     kappa = saliences.centred
     known = saliences if not np.isnan(kappa).any() and kappa[-1] > kappa[0] else None
     readouts = held_out_readouts(
@@ -400,7 +427,8 @@ def _readouts(
         progress=progress,
     )  # fmt: skip
     notes = list(readouts.notes)
-    if recording.groups is not None:
+    # Pseudo-trials of several sessions have no groups.
+    if recording.groups is not None and len(recording.blocks) == 1:
         notes.append(
             "predictions of readouts count noise that trials of a group share as independent"
         )

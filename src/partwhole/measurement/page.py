@@ -13,18 +13,26 @@ from partwhole import __version__
 from partwhole.audit.page.words import number, share
 from partwhole.audit.wording import printable
 from partwhole.measurement import charts
+from partwhole.measurement.readout_words import (
+    NO_CHANCE,
+    from_saliences,
+    named_in_words,
+    readout_in_words,
+    sets_in_words,
+    verdicts_of,
+)
+from partwhole.measurement.separation import not_apart
 from partwhole.measurement.verdicts import (
     abstraction_in_words,
     dimensions_in_words,
     grading_in_words,
     headline,
     interval_in_words,
-    readout_in_words,
+    missing_in_words,
     set_in_words,
-    sets_in_words,
+    shown_saliences,
     structure_in_words,
     trials_in_words,
-    verdict_of,
 )
 from partwhole.page import Html, join, page, section, table, tag
 
@@ -33,6 +41,11 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_VALUES = 200, 12
 OVER = {"groups": "groups of trials", "trials": "trials"}
+ALONE = (
+    "By saliences: the mean answer for the right value, whose target is 1, predicted from "
+    "saliences alone; below it that from all condition means. Where they differ, the overlap of "
+    "parts does not explain the answer."
+)
 SIGNS = {
     "right": ("holds", "✓"), "wrong": ("fails", "✗"), "too few trials": ("open", "○"),
     "penalty too small": ("open", "○"), "not determined": ("outside", "?"),
@@ -74,19 +87,22 @@ def _opening(measurement: Measurement) -> Html:
         (f"{recording.n_trials:,}", "trials"),
         (f"{recording.n_neurons:,}", "neurons, voxels or units"),
         (f"{recording.n_conditions:,}", f"conditions, {trials_in_words(counts)}"),
-        (number(round(measurement.saliences.structure, 2)),
-         "structure: share of similarity that shared parts explain"),
-    ]  # fmt: skip
+    ]
+    structure, explained = structure_in_words(measurement), measurement.saliences.structure
+    if structure and np.isfinite(explained):
+        words = "structure: share of similarity that shared parts explain"
+        facts.append((number(round(explained, 2)), words))
     readouts = measurement.held_out
     lines = []
     if readouts is not None:
-        said = [readout_in_words(readouts, j) for j in range(len(readouts.labels))]
+        verdicts = verdicts_of(readouts)
+        said = [readout_in_words(readouts, verdicts, j) for j in range(len(readouts.labels))]
         lines = [_unbroken(f"{printable(line, 300)}.") for line in said]
     source = f" · {printable(measurement.source)}" if measurement.source else ""
     return join(
         tag("p", f"partwhole measure{source}", class_="name"),
         tag("h1", _unbroken(headline(measurement))),
-        tag("p", _unbroken(structure_in_words(measurement)), class_="lead"),
+        tag("p", _unbroken(structure), class_="lead") if structure else None,
         tag("p", "Linear readouts of conditions that were held out, trained on all others:")
         if lines
         else None,
@@ -98,12 +114,14 @@ def _opening(measurement: Measurement) -> Html:
 
 def _saliences(measurement: Measurement) -> Html:
     names = measurement.recording.names
+    if len(names) == 1:
+        return _geometry(measurement)
     of_neurons, population = measurement.saliences, measurement.population
     members = list(of_neurons.saliences)
     labels = [printable(set_in_words(names, entry), 40) for entry in members]
     narrow = np.array([of_neurons.saliences_interval[entry] for entry in members])
     broad = np.array([population.saliences_interval[entry] for entry in members])
-    values = np.array([of_neurons.saliences[entry] for entry in members])
+    values = np.array(list(shown_saliences(measurement).values()))
     over = OVER[of_neurons.resampled]
     rows = [
         [label, number(round(float(value), 3)), interval_in_words(*a), interval_in_words(*b)]
@@ -111,7 +129,7 @@ def _saliences(measurement: Measurement) -> Html:
     ]
     confidence = share(of_neurons.confidence)
     picture = None
-    if len(labels) <= 31:
+    if len(labels) <= 31 and not not_apart(of_neurons):
         axis = "salience: share of what separates conditions"
         picture = charts.dots(labels, values, narrow, broad, title="Saliences", caption=axis)
     return join(
@@ -140,14 +158,14 @@ def _saliences(measurement: Measurement) -> Html:
             caption=f"Saliences with {confidence} intervals",
             numbers=[1],
         ),
+        tag("p", missing, class_="quiet") if (missing := missing_in_words(measurement)) else None,
     )  # fmt: skip
 
 
 def _geometry(measurement: Measurement) -> Html:
     """Return how values differ and how many dimensions there are, beyond saliences."""
     lines = [grading_in_words(grading) for grading in measurement.gradings]
-    if measurement.dimensions is not None:
-        lines.append(dimensions_in_words(measurement.dimensions))
+    lines += filter(None, [dimensions_in_words(measurement)])
     return tag("ul", [tag("li", _unbroken(f"{printable(line, 300)}.")) for line in lines])
 
 
@@ -157,9 +175,10 @@ def _abstraction(measurement: Measurement) -> Html | None:
         return None
     figures = []
     parallel, general = measured.parallelism, measured.generalization
-    if parallel is not None:
+    if parallel is not None and measured.has_parallelism.any():
+        scores = np.where(measured.has_parallelism, parallel.score, np.nan)
         figures.append(_beside_null(
-            parallel.names, parallel.score, parallel.interval, parallel.null,
+            parallel.names, scores, parallel.interval, parallel.null,
             title="Parallelism", caption="parallelism across contexts",
         ))  # fmt: skip
     if general is not None:
@@ -176,7 +195,9 @@ def _abstraction(measurement: Measurement) -> Html | None:
             "A component is abstract if its values differ in the same way whatever the others "
             "are: along parallel directions, so that a decoder of two values, trained in some "
             "conditions, is right in others.",
-        ),
+        )
+        if parallel is not None or general is not None
+        else None,
         tag("div", figures, class_="charts") if figures else None,
         tag("ul", [tag("li", _unbroken(f"{printable(sentence, 300)}."))
                    for sentence in abstraction_in_words(measured)]),
@@ -234,10 +255,16 @@ def _held_out(measurement: Measurement) -> Html | None:
     readouts = measurement.held_out
     if readouts is None:
         return None
-    recording = readouts.recording
+    recording, verdicts = readouts.recording, verdicts_of(readouts)
+    if verdicts.lacking.all():
+        return tag("ul", [tag("li", f"{printable(readout_in_words(readouts, verdicts, j), 300)}.")
+                          for j in range(len(readouts.labels))])  # fmt: skip
     headings = ["condition", "trials"]
+    alone = from_saliences(readouts)
     for name in readouts.labels:
         headings += [f"{printable(name, 24)}: predicted", "measured", "verdict"]
+    if alone is not None:
+        headings += [f"{printable(name, 24)} by saliences" for name in readouts.labels]
     counts = np.bincount(recording.condition_of_trial)
     sizes, sets = readouts.held_out.sum(axis=1), sets_in_words(readouts)
     rows = []
@@ -253,15 +280,26 @@ def _held_out(measurement: Measurement) -> Html | None:
             label = join(label, tag("small", f"with {together}"))
         cells: list[object] = [label, str(counts[condition])]
         for j in range(len(readouts.labels)):
-            verdict = verdict_of(readouts, row, j)
+            verdict = verdicts.words[row][j]
             kind, sign = SIGNS[verdict]
             low, high = (share(round(float(end), 2)) for end in readouts.accuracy_interval[row, j])
-            cells += [
+            shares = [
                 join(share(round(float(readouts.accuracy[row, j]), 3)),
                      tag("small", f"{low} to {high}")),
                 share(round(float(readouts.measured_accuracy[row, j]), 3)),
-                tag("span", tag("span", sign, aria_hidden="true"), f" {verdict}",
-                    class_=f"verdict {kind}"),
+            ]  # fmt: skip
+            cells += ["–"] * len(shares) if verdicts.lacking[row, j] else shares
+            words = join(tag("span", sign, aria_hidden="true"), f"\N{NO-BREAK SPACE}{verdict}")
+            cells.append(tag("span", words, class_=f"verdict {kind}"))
+        if alone is not None:
+            cells += [
+                "–" if lacking else join(
+                    number(round(by_saliences, 2)), tag("small", number(round(by_means, 2)))
+                )
+                for by_saliences, by_means, lacking in zip(
+                    alone[0][row].tolist(), alone[1][row].tolist(), verdicts.lacking[row],
+                    strict=True,
+                )
             ]  # fmt: skip
         rows.append(cells)
     left_out = len(rows) - MOST_ROWS
@@ -277,10 +315,7 @@ def _held_out(measurement: Measurement) -> Html | None:
         )
         if name in readouts.budget
     ]
-    chances = ", ".join(
-        f"{printable(name)} {share(round(float(chance), 3))}"
-        for name, chance in zip(readouts.labels, readouts.chance, strict=True)
-    )
+    chosen = "; ".join(printable(named_in_words(readouts, j)) for j in range(len(readouts.labels)))
     return join(
         tag(
             "p",
@@ -289,16 +324,18 @@ def _held_out(measurement: Measurement) -> Html | None:
             "covariance of noise; small numbers are the ends between which 95 % of shares lie, over"
             " training sets and as many trials. The verdict is on the mean answer to as many "
             "trials as there are: right or wrong with a probability of at least 97.5 %, or too few "
-            "trials to say. The penalty is too small where it would be right with a larger one.",
+            "trials to say. The penalty is too small where it would be right with a larger one. "
+            "Not determined are values that training lacks, and sums of parts that it leaves open.",
         ),
         tag(
             "div",
             tag("figure",
                 charts.keys([(charts.style(j), printable(name))
                              for j, name in enumerate(readouts.labels)]),
-                charts.accuracies(readouts),
-                tag("figcaption", "Share of right trials of each held-out condition; chance: "
-                    f"{chances}. Open circles are not determined by the other conditions.")),
+                charts.accuracies(readouts, verdicts),
+                tag("figcaption", "Share of right trials of each held-out condition: "
+                    f"{chosen}. {NO_CHANCE} Open circles are not determined by the other "
+                    "conditions.")),
             tag("figure",
                 charts.keys([("first", "outputs of the right value"), ("second", "of another")]),
                 charts.answers(readouts),
@@ -308,6 +345,7 @@ def _held_out(measurement: Measurement) -> Html | None:
         ),
         table(headings, rows[:MOST_ROWS], numbers=numbers,
               caption="Held-out conditions, share of right trials predicted and measured"),
+        tag("p", ALONE, class_="quiet") if alone is not None else None,
         tag("p", f"{left_out:,} more rows are in the table of to_frame(), --output.",
             class_="quiet") if left_out > 0 else None,
     )  # fmt: skip

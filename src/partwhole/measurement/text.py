@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partwhole.measurement.readout_words import readout_in_words, sets_in_words, verdicts_of
 from partwhole.measurement.verdicts import (
     abstraction_in_words,
     dimensions_in_words,
     grading_in_words,
     headline,
     interval_in_words,
-    readout_in_words,
+    missing_in_words,
     set_in_words,
-    sets_in_words,
+    shown_saliences,
     structure_in_words,
     trials_in_words,
 )
@@ -33,22 +34,24 @@ def text(measurement: Measurement) -> str:
     title = repr(recording).removeprefix("Recording(").removesuffix(")")
     lines = [title, f"{trials_in_words(counts)} condition."]
     lines += _folded(headline(measurement))
-    lines += ["", *_saliences(measurement)]
+    lines.append("")
+    if recording.n_components > 1:
+        lines += _saliences(measurement)
     lines += _folded(structure_in_words(measurement))
     for grading in measurement.gradings:
         lines += _folded(f"  {grading_in_words(grading)}")
-    if measurement.dimensions is not None:
-        lines += _folded(f"{dimensions_in_words(measurement.dimensions)}.")
+    if dimensions := dimensions_in_words(measurement):
+        lines += _folded(f"{dimensions}.")
     if measurement.abstraction is not None:
         lines += ["", "Abstraction, how alike components are encoded in all contexts:"]
         for sentence in abstraction_in_words(measurement.abstraction):
             lines += _folded(f"  {sentence}")
     readouts = measurement.held_out
     if readouts is not None:
-        sets = sets_in_words(readouts)
+        sets, verdicts = sets_in_words(readouts), verdicts_of(readouts)
         lines += ["", f"Linear readouts of {sets} held out, trained on all others:"]
         for label in range(len(readouts.labels)):
-            lines += _folded(f"  {readout_in_words(readouts, label)}")
+            lines += _folded(f"  {readout_in_words(readouts, verdicts, label)}")
     if measurement.time_course is not None:
         lines += ["", *_peaks(measurement)]
     if measurement.notes:
@@ -63,20 +66,21 @@ def _saliences(measurement: Measurement) -> list[str]:
     names = measurement.recording.names
     over = measurement.saliences.resampled
     rows = [("salience of", "", f"over {over}", "over neurons")]
-    for members, value in measurement.saliences.saliences.items():
+    for members, value in shown_saliences(measurement).items():
         rows.append(
             (
                 set_in_words(names, members),
-                f"{value:.3f}",
+                "–" if np.isnan(value) else f"{value:.3f}".replace("-", "−"),
                 interval_in_words(*measurement.saliences.saliences_interval[members]),
                 interval_in_words(*measurement.population.saliences_interval[members]),
             )
         )
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    return [
+    lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+    return lines + _folded(missing_in_words(measurement))
 
 
 def _peaks(measurement: Measurement) -> list[str]:

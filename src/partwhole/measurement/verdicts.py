@@ -1,4 +1,4 @@
-"""What a measurement says, in words: compositional or not, trials enough or not."""
+"""What a measurement says of the representation, in words: compositional or not."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ import numpy as np
 from partwhole._types import Real
 from partwhole.audit.page.words import number
 from partwhole.measurement.abstraction import Abstraction
+from partwhole.measurement.notes import followers, listed
+from partwhole.measurement.separation import not_apart
 from partwhole.measures._shares import quantiles, shares_of
 from partwhole.measures.graded_similarity import GradedSimilarity
-from partwhole.measures.readouts import HeldOutReadouts
-from partwhole.measures.readouts.predicted import SURE
-from partwhole.measures.recorded_dimensions import RecordedDimensions
 from partwhole.measures.salience import Salience
 
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
 
-SMALL_PENALTY = "penalty too small"
 # Structure from which saliences describe a representation, and below which they are too coarse.
 OVERLAP, COARSE = 0.9, 0.5
 # Share of orders of values that explain as much, from which an order may be chance.
@@ -52,25 +50,59 @@ def set_in_words(names: Sequence[str], members: Sequence[int]) -> str:
 
 def headline(measurement: Measurement) -> str:
     """Return how compositional the recording is, in a sentence or two."""
-    result = measurement.saliences
+    result, names = measurement.saliences, measurement.recording.names
+    if reason := not_apart(result):
+        return f"These trials do not show that conditions differ: {reason}."
+    if len(names) == 1:
+        return f"With {names[0]} alone there is nothing to combine: add a second column."
+    if followed := followers(measurement.recording):
+        c, other = followed[0]
+        return (
+            f"How compositional these responses are cannot be said of {names[c]} beside "
+            f"{names[other]}, from which it follows."
+        )
     if np.isnan(list(result.saliences.values())).any():
         return "How compositional these responses are cannot be said from these trials."
     share, (low, high) = parts_of(result)
     if np.isnan(low):
         return (
             "How compositional these responses are cannot be said from so few trials: parts by "
-            f"themselves would make up {_percent(min(share, 1.0))} of what separates conditions, "
+            f"themselves would make up {percent(min(share, 1.0))} of what separates conditions, "
             "without an interval."
         )
     # Without its noise a share can lie above 1 by chance.
     share, low, high = (min(value, 1.0) for value in (share, low, high))
     sentence = (
-        f"Parts by themselves make up {_percent(share)} of what separates conditions "
-        f"({_percent(low)} to {_percent(high)})."
+        f"Parts by themselves make up {percent(share)} of what separates conditions "
+        f"({percent(low)} to {percent(high)})."
     )
     if result.structure < COARSE:
-        sentence += " That is a mean over values of which some look alike."
+        sentence += (
+            " That is a mean over values of which some look alike."
+            if _some_alike(measurement)
+            else " That is a mean over conditions: their similarity depends on more than parts."
+        )
     return sentence
+
+
+def _of_one(measurement: Measurement) -> str:
+    """Return what a single component lacks, and what is measured of it."""
+    measured = [
+        words
+        for words, present in (
+            ("how its values differ", measurement.gradings),
+            ("how many dimensions they use", measurement.dimensions),
+            ("how well they are decoded", measurement.abstraction),
+        )
+        if present
+    ]
+    found = f" Measured here: {listed(measured)}." if measured else ""
+    return f"How compositional responses are can be said of two components or more.{found}"
+
+
+def _some_alike(measurement: Measurement) -> bool:
+    """Return whether some values of a component are measurably more alike than others."""
+    return any(grading.kind != "flat" for grading in measurement.gradings)
 
 
 def parts_of(result: Salience) -> tuple[float, tuple[float, float]]:
@@ -84,13 +116,32 @@ def parts_of(result: Salience) -> tuple[float, tuple[float, float]]:
     return share, (float(low), float(high))
 
 
+def shown_saliences(measurement: Measurement) -> dict[tuple[int, ...], float]:
+    """Return saliences, NaN where these trials do not show that conditions differ."""
+    saliences = measurement.saliences.saliences
+    return dict.fromkeys(saliences, np.nan) if not_apart(measurement.saliences) else saliences
+
+
+def missing_in_words(measurement: Measurement) -> str:
+    """Return why some saliences are not there, or an empty sentence."""
+    if not np.isnan(list(shown_saliences(measurement).values())).any():
+        return ""
+    if not_apart(measurement.saliences):
+        return "–: no share, as what separates conditions is not measurably above 0"
+    return "–: not measured, as conditions are lacking that share just some components (see notes)"
+
+
 def structure_in_words(measurement: Measurement) -> str:
-    """Return how far saliences describe the representation."""
+    """Return how far saliences describe the representation, empty where there is none."""
+    if not_apart(measurement.saliences):
+        return ""
+    if measurement.recording.n_components == 1:
+        return _of_one(measurement)
     structure = measurement.saliences.structure
     if np.isnan(structure):
         return "Whether similarity depends on shared parts alone was not measured."
-    # Without its noise a share can lie above 1 by chance.
-    explained = _percent(min(structure, 1.0))
+    # Without its noise a share can lie outside 0 to 1 by chance.
+    explained = percent(min(max(structure, 0.0), 1.0))
     if structure >= OVERLAP:
         return (
             f"Shared parts explain {explained} of how similar conditions are, so that "
@@ -101,9 +152,14 @@ def structure_in_words(measurement: Measurement) -> str:
             f"Shared parts explain {explained} of how similar conditions are: saliences "
             "describe the representation in part."
         )
+    if _some_alike(measurement):
+        return (
+            f"Shared parts explain only {explained} of how similar conditions are: some "
+            "values look alike, and saliences are too coarse for this representation."
+        )
     return (
-        f"Shared parts explain only {explained} of how similar conditions are: some "
-        "values look alike, and saliences are too coarse for this representation."
+        f"Shared parts explain only {explained} of how similar conditions are: saliences are too "
+        "coarse for this representation, or trials are too few to say."
     )
 
 
@@ -113,27 +169,33 @@ def grading_in_words(grading: GradedSimilarity) -> str:
     if grading.kind == "flat":
         return f"{name}: no two values are measurably more alike than others"
     if grading.kind == "irregular":
-        return f"{name}: some values are more alike than others, in no order of their steps"
+        return (
+            f"{name}: in these neurons some values are more alike than others, in no order of "
+            "their steps"
+        )
     line = grading.kind == "ordered"
     share, chance = (
         (grading.ordered, grading.p_ordered) if line else (grading.circular, grading.p_circular)
     )
     # Without their noise shares can lie above 1 by chance.
-    explained = f"steps {'along' if line else 'around'} it explain {_percent(min(share, 1.0))}"
+    explained = f"steps {'along' if line else 'around'} it explain {percent(min(share, 1.0))}"
     shape = "on a line" if line else "on a circle"
     if chance >= BY_CHANCE:
         return (
             f"{name}: some values are more alike than others, perhaps as {shape} ({explained}, but "
-            f"{_percent(chance)} of all orders of the values explain as much)"
+            f"{percent(chance)} of all orders of the values explain as much)"
         )
     nearest = grading.nearest_steps
     alike = "values near one another are" if nearest == 1 else f"values {nearest} steps apart are"
     return f"{name}: {alike} more alike, as {shape} ({explained})"
 
 
-def dimensions_in_words(dimensions: RecordedDimensions) -> str:
+def dimensions_in_words(measurement: Measurement) -> str:
     """Return the number of dimensions that conditions use, in a sentence without its full stop."""
-    if np.isnan(dimensions.value):
+    dimensions = measurement.dimensions
+    if dimensions is None:
+        return ""
+    if np.isnan(dimensions.value) or not_apart(measurement.saliences):
         return "The dimensions of condition means are not above their noise"
     low, high = (round(end, 1) for end in dimensions.interval)
     return (
@@ -145,22 +207,24 @@ def dimensions_in_words(dimensions: RecordedDimensions) -> str:
 def abstraction_in_words(abstraction: Abstraction) -> list[str]:
     """Return sentences on each component and on all conditions, without their full stops."""
     parallel, general = abstraction.parallelism, abstraction.generalization
-    sentences = []
+    sentences, unequal = [], abstraction.unequal_gains
     present = parallel if parallel is not None else general
     for c, name in enumerate(present.names if present is not None else ()):
         parts = []
-        if parallel is not None and np.isfinite(parallel.score[c]):
+        if parallel is not None and abstraction.has_parallelism[c]:
             ends = interval_in_words(*(round(float(end), 2) for end in parallel.interval[c]))
             parts.append(
                 f"parallelism {number(round(float(parallel.score[c]), 2))} "
-                f"({ends}; {p_in_words(parallel.p[c])})"
+                f"({ends}; {p_in_words(parallel.p[c], unequal)})"
             )
+        elif parallel is not None and parallel.n_contexts[c]:
+            parts.append("no parallelism, as differences of its values are hardly above noise")
         if general is not None and np.isfinite(general.by_component[name]):
             chance = float(general.null_by_component[:, c].mean())
             parts.append(
-                f"two of its values are decoded in {_percent(general.by_component[name])} of "
-                f"trials of unseen conditions (at random positions {_percent(chance)}; "
-                f"{p_in_words(general.p_by_component[name])})"
+                f"two of its values are decoded in {percent(general.by_component[name])} of "
+                f"trials of unseen conditions (at random positions {percent(chance)}; "
+                f"{p_in_words(general.p_by_component[name], unequal)})"
             )
         if parts:
             sentences.append(f"{name}: {'; '.join(parts)}")
@@ -168,87 +232,25 @@ def abstraction_in_words(abstraction: Abstraction) -> list[str]:
     if shattered is not None:
         sentences.append(
             f"Conditions divided in halves in any way are told apart in "
-            f"{_percent(shattered.value)} of trials (shattering dimensionality; labels permuted "
-            f"{_percent(shattered.chance)}, conditions at random positions "
-            f"{_percent(shattered.ceiling)})"
+            f"{percent(shattered.value)} of trials (shattering dimensionality; labels permuted "
+            f"{percent(shattered.chance)}, conditions at random positions "
+            f"{percent(shattered.ceiling)})"
         )
     return sentences
 
 
-def p_in_words(p: Real) -> str:
-    """Return a p-value of repetitions.
+def p_in_words(p: Real, unequal: bool = False) -> str:
+    """Return a p-value of repetitions, and that it is too small for neurons of unequal gains.
 
     Examples
     --------
     >>> p_in_words(0.01), p_in_words(0.4321)
     ('p = 0.01', 'p = 0.43')
+    >>> p_in_words(0.01, unequal=True)
+    'p = 0.01, too small for neurons of unequal gains'
     """
-    return f"p = {number(round(float(p), 3), 2)}"
-
-
-def sets_in_words(readouts: HeldOutReadouts) -> str:
-    """Return how many conditions are held out together."""
-    sizes = readouts.held_out.sum(axis=1)
-    if sizes.max() == 1:
-        return "a condition"
-    if len(sizes) == 1:
-        return f"{sizes[0]} conditions"
-    return "two conditions" if sizes.min() == sizes.max() == 2 else "a set of conditions"
-
-
-def readout_in_words(readouts: HeldOutReadouts, label: int) -> str:
-    """Return how well a component is read out at held-out conditions, in a sentence."""
-    name = readouts.labels[label]
-    open_rows = int(np.sum(~readouts.determined))
-    sentence = (
-        f"{name}: right in {_percent(readouts.measured_accuracy[:, label].mean())} of "
-        f"trials, predicted {_percent(readouts.accuracy[:, label].mean())}, chance "
-        f"{_percent(readouts.chance[label])}"
-    )
-    n_rows = len(readouts.condition)
-    verdicts = [verdict_of(readouts, row, label) for row in range(n_rows)]
-    if small := verdicts.count(SMALL_PENALTY):
-        sentence += f"; the penalty is too small at {small} of {n_rows}"
-    if few := verdicts.count("too few trials"):
-        sentence += f"; too few trials to say at {few} of {n_rows}"
-    if open_rows and label == 0:
-        sentence += f"; {open_rows} not determined by the others"
-    return sentence
-
-
-def verdict_of(readouts: HeldOutReadouts, row: int, label: int) -> str:
-    """Return what a readout will answer to a held-out condition.
-
-    "right" and "wrong" are those of the mean answer to as many trials as were recorded, if its
-    predicted probability is at least .975; "not determined" stands where other conditions leave
-    sums of parts open, and "penalty too small" where it would be right with a larger penalty; else
-    there are too few trials to say.
-    """
-    if not readouts.determined[row]:
-        return "not determined"
-    certainty = readouts.certainty[row, label]
-    if certainty >= SURE:
-        return "right"
-    if certainty <= 1.0 - SURE:
-        return "wrong"
-    larger = readouts.larger_certainty
-    return SMALL_PENALTY if larger is not None and larger[row, label] >= SURE else "too few trials"
-
-
-def penalty_in_words(readouts: HeldOutReadouts) -> str:
-    """Return which penalty would do better, or an empty sentence."""
-    rows = range(len(readouts.condition))
-    pairs = [(row, label) for row in rows for label in range(len(readouts.labels))]
-    small = sum(verdict_of(readouts, row, label) == SMALL_PENALTY for row, label in pairs)
-    if not small:
-        return ""
-    held_out = readouts.held_out @ np.bincount(readouts.recording.condition_of_trial)
-    n_train = readouts.recording.n_trials - float(np.mean(held_out))
-    return (
-        f"{readouts.recording.n_neurons:,} neurons are about as many as {n_train:,.0f} training "
-        "trials, where readouts with a small penalty do worst: of answers that are open with "
-        f"ridge={readouts.ridge:.2g}, {small} would be right with ridge={readouts.larger_ridge:.3g}"
-    )
+    words = f"p = {number(round(float(p), 3), 2)}"
+    return f"{words}, too small for neurons of unequal gains" if unequal else words
 
 
 def interval_in_words(low: float, high: float) -> str:
@@ -264,5 +266,6 @@ def interval_in_words(low: float, high: float) -> str:
     return f"{number(round(low, 3))} to {number(round(high, 3))}"
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
+    """Return a share in whole percent."""
     return f"{100 * value:.0f} %".replace("-", "−")

@@ -1,0 +1,108 @@
+"""Notes of a measurement: of its columns, and those of measures as they are printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import permutations
+
+import numpy as np
+
+from partwhole._checks import InputError
+from partwhole.recordings import Recording
+
+# Columns that seldom are a part of a condition, and what stands beside such a word in a name.
+MARKS = {
+    "block", "chunk", "fold", "part", "participant", "run", "ses", "sess", "session", "split",
+    "sub", "subj", "subject", "trial",
+}  # fmt: skip
+BESIDE = {"id", "idx", "index", "label", "n", "name", "no", "nr", "num", "number"}
+# Numbers from which digits are left out.
+MANY = 1e9
+_DICHOTOMIES = re.compile(r"(?<= of )[\d,]+(?= balanced dichotomies)")
+
+
+def marks(name: str) -> bool:
+    """Return whether a column of this name seldom is a part of a condition.
+
+    Examples
+    --------
+    >>> [marks(name) for name in ("run", "Trial_ID", "sessionNumber", "blocks", "colour", "party")]
+    [True, True, True, True, False, False]
+    """
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
+    left = [word for word in map(str.lower, words) if word not in BESIDE]
+    return bool(left) and all({word, word.removesuffix("s")} & MARKS for word in left)
+
+
+def notes_on_columns(recording: Recording) -> list[str]:
+    """Return which components may be none, and which follow from another."""
+    found = [name for name in recording.names if marks(name)]
+    notes = []
+    if found:
+        one = len(found) == 1
+        notes.append(
+            f"{listed(found)} {'was' if one else 'were'} read as "
+            f"{'a component' if one else 'components'} of the condition; if "
+            f"{'it marks' if one else 'they mark'} runs, sessions or a split, pass --groups, "
+            "--sessions or --split, or name all components by --components (in Python groups, "
+            "sessions and components of from_trials)"
+        )
+    for follower, other in followers(recording):
+        name = recording.names[follower]
+        notes.append(
+            f"{name} follows from {recording.names[other]}: no two conditions differ in {name} "
+            "alone, so that these two cannot be told apart as parts; leave one of them out"
+        )
+    return notes
+
+
+def followers(recording: Recording) -> list[tuple[int, int]]:
+    """Return components whose value is a function of that of another, with that other one.
+
+    Of two that follow from each other the later one counts as the follower. Each is named once.
+    """
+    rows = recording.conditions
+    n_values = [len(np.unique(column)) for column in rows.T]
+    found: dict[int, int] = {}
+    for c, other in permutations(range(recording.n_components), 2):
+        together = len(np.unique(rows[:, [c, other]], axis=0))
+        equal = n_values[c] == n_values[other]
+        if n_values[c] > 1 and together == n_values[other] and not (equal and c < other):
+            found.setdefault(c, other)
+    return sorted(found.items())
+
+
+def printed(notes: Iterable[str]) -> tuple[str, ...]:
+    """Return notes once each, with large numbers in short.
+
+    Examples
+    --------
+    >>> printed(["100 of 11,975,573,020 balanced dichotomies drawn", "few trials", "few trials"])
+    ('100 of 1.2e10 balanced dichotomies drawn', 'few trials')
+    """
+    return tuple(dict.fromkeys(_DICHOTOMIES.sub(_in_short, note) for note in notes))
+
+
+def in_conditions(error: InputError) -> InputError:
+    """Return the error with conditions and trials in place of tuples and samples."""
+    text = str(error)
+    for word, other in (("tuple", "condition"), ("sample", "trial")):
+        text = re.sub(rf"\b{word}(s?)\b", rf"{other}\1", text)
+    return InputError(text)
+
+
+def _in_short(match: re.Match[str]) -> str:
+    digits = int(match[0].replace(",", ""))
+    return match[0] if digits < MANY else f"{float(digits):.1e}".replace("e+", "e")
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words in a list.
+
+    Examples
+    --------
+    >>> listed(["red", "green", "blue"]), listed(["red"])
+    ('red, green and blue', 'red')
+    """
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

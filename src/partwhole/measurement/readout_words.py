@@ -1,0 +1,143 @@
+"""What readouts answer to held-out conditions, in words: right or not, trials enough or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+
+from partwhole.measurement.verdicts import percent
+from partwhole.measures.readouts import HeldOutReadouts
+from partwhole.measures.readouts.predicted import SURE
+
+RIGHT, WRONG = "right", "wrong"
+NO_CHANCE = (
+    "One over the number of values is not chance: without any information a readout is right less "
+    "often where values are equally frequent, as that of a held-out condition is rarer in training."
+)
+FEW_TRIALS, SMALL_PENALTY, OPEN = "too few trials", "penalty too small", "not determined"
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What a readout will answer to each held-out condition, R rows.
+
+    Parameters
+    ----------
+    words : tuple of tuples of str, shape (R, labels)
+        "right" and "wrong" are those of the mean answer to as many trials as were recorded, if its
+        predicted probability is at least .975; "not determined" stands where training lacks the
+        value, or leaves sums of parts open although it has all values of the condition; "penalty
+        too small" where the answer would be right with a larger one; else there are too few trials
+        to say.
+    lacking : bool array, shape (R, labels)
+        Whether the condition's value is in no training condition, so that no readout answers it.
+    """
+
+    words: tuple[tuple[str, ...], ...]
+    lacking: Bool[np.ndarray, "R labels"]
+
+    def of(self, label: int) -> list[str]:
+        """Return the verdicts on one component."""
+        return [row[label] for row in self.words]
+
+
+def verdicts_of(readouts: HeldOutReadouts) -> Verdicts:
+    """Return the verdicts on all held-out conditions and components."""
+    lacking = _lacking(readouts)
+    of_labels = lacking[:, [readouts.recording.names.index(name) for name in readouts.labels]]
+    # Where only another component has a new value, the answer is as predictable as any.
+    known = readouts.determined[:, None] | (lacking.any(axis=1, keepdims=True) & ~of_labels)
+    words = np.where(readouts.certainty >= SURE, RIGHT, FEW_TRIALS).astype(object)
+    words[readouts.certainty <= 1.0 - SURE] = WRONG
+    if readouts.larger_certainty is not None:
+        words[(words == FEW_TRIALS) & (readouts.larger_certainty >= SURE)] = SMALL_PENALTY
+    words[of_labels | ~known] = OPEN
+    return Verdicts(tuple(map(tuple, words.tolist())), of_labels)
+
+
+def _lacking(readouts: HeldOutReadouts) -> Bool[np.ndarray, "R C"]:
+    """Return whether training has no condition with a row's value of each component."""
+    conditions, training = readouts.recording.conditions, ~readouts.held_out
+    columns = []
+    for column in conditions.T:
+        counts = training.astype(float) @ np.eye(int(column.max()) + 1)[column]
+        columns.append(counts[readouts.set_of_row, column[readouts.condition]] == 0.0)
+    return np.stack(columns, axis=1)
+
+
+def sets_in_words(readouts: HeldOutReadouts) -> str:
+    """Return how many conditions are held out together."""
+    sizes = readouts.held_out.sum(axis=1)
+    if sizes.max() == 1:
+        return "a condition"
+    if len(sizes) == 1:
+        return f"{sizes[0]} conditions"
+    return "two conditions" if sizes.min() == sizes.max() == 2 else "a set of conditions"
+
+
+def named_in_words(readouts: HeldOutReadouts, label: int) -> str:
+    """Return a component, and of how many values a readout chooses one."""
+    name, n_values = readouts.labels[label], round(1.0 / float(readouts.chance[label]))
+    return f"{name}, one of {n_values} values" if n_values > 1 else name
+
+
+def readout_in_words(readouts: HeldOutReadouts, verdicts: Verdicts, label: int) -> str:
+    """Return how well a component is read out at held-out conditions, without its full stop."""
+    name = named_in_words(readouts, label)
+    lacking, words = verdicts.lacking[:, label], verdicts.of(label)
+    if lacking.all():
+        return (
+            f"{name}: training lacks every value that is held out, so that no readout can answer "
+            "with it"
+        )
+    of = len(lacking)
+    measured = percent(float(readouts.measured_accuracy[~lacking, label].mean()))
+    predicted = percent(float(readouts.accuracy[~lacking, label].mean()))
+    sentence = f"{name}: right in {measured} of trials, predicted {predicted}"
+    if small := words.count(SMALL_PENALTY):
+        sentence += f"; the penalty is too small at {small} of {of}"
+    if few := words.count(FEW_TRIALS):
+        sentence += f"; too few trials to say at {few} of {of}"
+    if lack := int(lacking.sum()):
+        sentence += f"; left out {lack} of {of}, whose value training lacks"
+    if left_open := words.count(OPEN) - lack:
+        sentence += f"; {left_open} not determined by the others"
+    return sentence
+
+
+def from_saliences(readouts: HeldOutReadouts) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return predicted answers for the right value, from saliences alone and from all means.
+
+    Each of shape (R, labels), with 1 for the target; None where there are none from saliences.
+    """
+    if readouts.from_saliences is None:
+        return None
+    right = readouts.targets > 0.0
+    start, alone, means = 0, [], []
+    for n_values in np.rint(1.0 / readouts.chance).astype(int).tolist():
+        part = slice(start, start + (n_values if n_values > 2 else 1))
+        start = part.stop
+        for answers, columns in ((readouts.from_saliences, alone), (readouts.predicted, means)):
+            if n_values > 2:
+                columns.append(np.sum(answers[:, part] * right[:, part], axis=1))
+            else:
+                # A single output has the sign of the value.
+                columns.append(answers[:, start - 1] * readouts.targets[:, start - 1])
+    return np.stack(alone, axis=1), np.stack(means, axis=1)
+
+
+def penalty_in_words(readouts: HeldOutReadouts) -> str:
+    """Return which penalty would do better, or an empty sentence."""
+    verdicts = verdicts_of(readouts)
+    small = sum(row.count(SMALL_PENALTY) for row in verdicts.words)
+    if not small:
+        return ""
+    held_out = readouts.held_out @ np.bincount(readouts.recording.condition_of_trial)
+    n_train = readouts.recording.n_trials - float(np.mean(held_out))
+    return (
+        f"{readouts.recording.n_neurons:,} neurons are about as many as {n_train:,.0f} training "
+        "trials, where readouts with a small penalty do worst: of answers that are open with "
+        f"ridge={readouts.ridge:.2g}, {small} would be right with ridge={readouts.larger_ridge:.3g}"
+    )

@@ -1,0 +1,377 @@
+"""What a measurement says where little can be said: noise, one component, nested columns, gains."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import partwhole as pw
+from partwhole._checks import InputError
+from partwhole.measurement import measurement as module
+from partwhole.measurement.gains import UNEQUAL, gain_variation
+from partwhole.measurement.notes import followers, marks, notes_on_columns
+from partwhole.measurement.readout_words import readout_in_words, verdicts_of
+from partwhole.measurement.separation import separation_of
+from partwhole.measurement.verdicts import (
+    abstraction_in_words,
+    grading_in_words,
+    headline,
+    structure_in_words,
+)
+
+GRID = np.repeat(list(product(range(4), range(4))), 8, axis=0)
+
+
+def parts(rng, neurons=40, noise=2.0):
+    sides = rng.normal(size=(2, 4, neurons))
+    means = sides[0, GRID[:, 0]] + sides[1, GRID[:, 1]]
+    return means + noise * rng.normal(size=means.shape)
+
+
+def named(responses, rows=GRID, names=("shape", "colour"), **options):
+    return pw.recordings.from_trials(responses, pd.DataFrame(rows, columns=names), **options)
+
+
+@cache
+def of_noise(seed):
+    rng = np.random.default_rng(seed)
+    return pw.measure(named(rng.normal(size=(len(GRID), 50))), bootstrap=100, held_out="each")
+
+
+@cache
+def of_parts():
+    return pw.measure(named(parts(np.random.default_rng(1))), bootstrap=40)
+
+
+@cache
+def without_a_value():
+    mask = GRID[:, 0] == 3
+    return pw.measure(named(parts(np.random.default_rng(1))), bootstrap=40, held_out=mask)
+
+
+@cache
+def of_one_component():
+    rng = np.random.default_rng(2)
+    digit = np.repeat(np.arange(5), 8)
+    responses = 1.5 * rng.normal(size=(5, 30))[digit] + rng.normal(size=(40, 30))
+    return pw.measure(named(responses, digit, ["digit"]), bootstrap=40)
+
+
+@cache
+def nested(seed=2, names=("digit", "parity")):
+    rng = np.random.default_rng(seed)
+    digit = np.repeat(np.arange(6), 8)
+    responses = 1.5 * rng.normal(size=(6, 30))[digit] + rng.normal(size=(48, 30))
+    rows = np.column_stack([digit, digit % 2])
+    return pw.measure(named(responses, rows, names), bootstrap=40)
+
+
+def words_of(text):
+    return " ".join(re.sub(r"<[^>]*>", " ", text).replace("\xa0", " ").split())
+
+
+def both_texts(result):
+    return words_of(result.describe()), words_of(result.to_html().split("<body", 1)[1])
+
+
+def test_one_over_the_number_of_values_is_not_called_chance():
+    text, page = both_texts(of_parts())
+    assert re.search(
+        r"shape, one of 4 values: right in \d+ % of trials, predicted \d+ %[;\s]", text
+    )
+    assert "chance" not in text
+    assert "shape, one of 4 values; colour, one of 4 values. One over the number of values" in page
+    assert "is not chance: without any information a readout is right less often" in page
+    # As here: noise is right in fewer than a quarter of trials.
+    shares = [of_noise(seed).held_out.accuracy.mean() for seed in range(3)]
+    assert max(shares) < 0.23
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_is_said_not_to_show_that_conditions_differ(seed):
+    result = of_noise(seed)
+    total, (low, _) = separation_of(result.saliences)
+    assert total <= 0.0 or low <= 0.0
+    assert headline(result).startswith("These trials do not show that conditions differ: ")
+    assert structure_in_words(result) == ""
+    assert not any(note.startswith("structure is ") for note in result.notes)
+    for text in both_texts(result):
+        assert not re.search(r"\bnan\b|look alike|Shared parts explain|parallelism [−\d]", text)
+        assert "–: no share, as what separates conditions is not measurably above 0" in text
+        assert "dimensions of condition means are not above their noise" in text
+    assert re.search(r"^shape +– ", result.describe(), re.MULTILINE)
+    # Numbers are those of `measures` all the same.
+    saved = json.loads(result.to_json())["saliences"][0]["salience"]
+    assert (saved is None) == bool(np.isnan(result.saliences.saliences[(0,)]))
+
+
+def test_the_interval_of_what_separates_conditions_is_that_of_its_replicates():
+    result = of_parts().saliences
+    total, (low, high) = separation_of(result)
+    assert total == pytest.approx(result.centred[-1] - result.centred[0])
+    drawn = result.replicates[:, -1] - result.replicates[:, 0]
+    np.testing.assert_allclose([low, high], np.quantile(drawn, [0.025, 0.975]))
+    assert 0.0 < low < total < high
+
+
+def test_values_look_alike_only_where_that_is_measured():
+    flat = tuple(replace(grading, kind="flat") for grading in of_parts().gradings)
+    coarse = replace(of_parts().saliences, structure=-0.78)
+    result = replace(of_parts(), saliences=coarse, gradings=flat)
+    assert structure_in_words(result) == (
+        "Shared parts explain only 0 % of how similar conditions are: saliences are too coarse "
+        "for this representation, or trials are too few to say."
+    )
+    assert "look alike" not in headline(result)
+    graded = replace(result, gradings=(replace(flat[0], kind="irregular"),))
+    assert "some values look alike" in structure_in_words(graded)
+    assert "some look alike" in headline(graded)
+
+
+def test_a_parallelism_without_interval_is_not_printed():
+    measured = of_parts().abstraction
+    assert measured is not None
+    assert measured.parallelism is not None
+    short = replace(
+        measured.parallelism, score=np.array([4.98, 0.9]),
+        interval=np.array([[np.nan, np.nan], [0.5, 1.2]]),
+    )  # fmt: skip
+    first, second, *_ = abstraction_in_words(replace(measured, parallelism=short))
+    assert first.startswith("shape: no parallelism, as differences of its values are hardly above")
+    assert second.startswith("colour: parallelism 0.9 (0.5 to 1.2; p = ")
+    page = replace(of_parts(), abstraction=replace(measured, parallelism=short)).to_html()
+    assert "4.98" not in page
+
+
+def test_one_component_has_nothing_to_combine():
+    result = of_one_component()
+    assert headline(result) == "With digit alone there is nothing to combine: add a second column."
+    for text in both_texts(result):
+        assert "Measured here: how its values differ, how many dimensions they use and" in text
+        assert "100 % to 100 %" not in text
+        assert "salience of" not in text
+        assert "right in 0 %" not in text
+        assert (
+            "digit, one of 5 values: training lacks every value that is held out, so that no "
+            "readout can answer with it" in text
+        )
+    assert "share of right trials predicted and measured" not in result.to_html()
+
+
+def test_columns_that_follow_from_others_are_said_to():
+    result = nested()
+    assert headline(result) == (
+        "How compositional these responses are cannot be said of parity beside digit, from which "
+        "it follows."
+    )
+    assert (
+        "parity follows from digit: no two conditions differ in parity alone, so that these two "
+        "cannot be told apart as parts; leave one of them out"
+    ) in result.notes
+    for text in both_texts(result):
+        assert "–: not measured, as conditions are lacking that share just some" in text
+        assert not re.search(r"\bnan\b", text)
+    # The other way round, with a third one that is crossed with both, and with itself renamed.
+    digit, colour = np.repeat(list(product(range(6), range(2))), 2, axis=0).T
+    rows = np.column_stack([digit % 2, colour, digit, digit + 1])
+    responses = np.random.default_rng(0).normal(size=(len(rows), 3))
+    table = pd.DataFrame(rows, columns=["parity", "colour", "digit", "next"])
+    assert followers(pw.recordings.from_trials(responses, table)) == [(0, 2), (3, 2)]
+    assert followers(of_parts().recording) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("run", True), ("Runs", True), ("trial_number", True), ("sessionId", True), ("fold 3", True),
+     ("subj", True), ("PART", True), ("sub-run", True), ("colour", False), ("body part", False),
+     ("name", False), ("7", False), ("brunt", False)],
+)  # fmt: skip
+def test_names_of_runs_are_known(name, expected):
+    assert marks(name) == expected
+
+
+def test_a_run_that_was_read_as_a_component_is_noted():
+    rows = np.column_stack([GRID[:, 0], np.tile(np.arange(4), 32)])
+    trials = named(parts(np.random.default_rng(0)), rows, ("shape", "run"))
+    (note,) = notes_on_columns(trials)
+    assert note.startswith("run was read as a component of the condition; if it marks runs, ")
+    assert all(f"--{option}" in note for option in ("groups", "sessions", "split", "components"))
+    assert note in pw.measure(trials, bootstrap=20, held_out="none").notes
+    table = pd.DataFrame(rows, columns=["shape", "run"]).assign(colour=GRID[:, 1])
+    declared = pw.recordings.from_trials(trials.responses, table, groups="run")
+    assert notes_on_columns(declared) == []
+
+
+def gained(deviation, seed, side=4, code="pair"):
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(list(product(range(side), range(side))), 6, axis=0)
+    means = rng.normal(size=(side, side, 60))
+    if code == "parts":
+        means = means[:1].repeat(side, axis=0) + rng.normal(size=(side, 1, 60))
+    means = means[rows[:, 0], rows[:, 1]] * np.exp(deviation * rng.normal(size=60))
+    return named(means + rng.normal(size=means.shape), rows)
+
+
+@pytest.mark.parametrize(("side", "code"), [(2, "pair"), (4, "pair"), (4, "parts")])
+def test_gains_that_differ_are_found_and_equal_ones_are_not(side, code):
+    of = [[gain_variation(gained(s, k, side, code)) for k in range(20)] for s in (0.0, 0.8)]
+    assert np.mean(np.array(of[0]) > UNEQUAL) <= 0.05
+    assert np.mean(np.array(of[1]) > UNEQUAL) >= 0.9
+    trials = gained(0.8, 0, side, code)
+    scaled = replace(trials, responses=1e3 * trials.responses + 5.0)
+    assert gain_variation(scaled) == pytest.approx(gain_variation(trials))
+
+
+def test_p_values_are_said_to_be_too_small_for_unequal_gains():
+    unequal, equal = (
+        pw.measure(gained(s, 3), bootstrap=20, held_out="none") for s in (1.0, 0.0)
+    )  # fmt: skip
+    said = "too small for neurons of unequal gains"
+    assert words_of(unequal.describe()).count(said) == 4
+    assert said not in words_of(equal.describe())
+    assert said in words_of(unequal.to_html())
+    (note,) = [note for note in unequal.notes if "gains of neurons are unequal" in note]
+    assert "Divide each neuron by its standard deviation over all trials" in note
+    assert 'measures.ccgp(null="rotation")' in note
+    assert unequal.abstraction is not None
+    variation = unequal.abstraction.gain_variation
+    assert json.loads(unequal.to_json())["abstraction"]["gain_variation"] == variation
+    assert variation == gain_variation(unequal.recording)
+
+
+def test_a_component_is_answered_where_only_another_lacks_its_value():
+    result = without_a_value()
+    readouts = result.held_out
+    assert readouts is not None
+    assert not readouts.determined.any()
+    verdicts = verdicts_of(readouts)
+    assert verdicts.of(0) == ["not determined"] * 4
+    expected = [
+        "right" if certainty >= 0.975 else "wrong" if certainty <= 0.025 else "too few trials"
+        for certainty in readouts.certainty[:, 1]
+    ]
+    assert verdicts.of(1) == expected
+    assert result.to_frame()["verdict on colour"].tolist() == expected
+    rows = json.loads(result.to_json())["held_out"]["rows"]
+    assert [row["readouts"][1]["verdict"] for row in rows] == expected
+    text = words_of(result.describe())
+    assert "shape, one of 4 values: training lacks every value that is held out" in text
+    assert re.search(r"colour, one of 4 values: right in [1-9]\d+ % of trials, predicted", text)
+
+
+def test_shares_leave_out_values_that_training_lacks():
+    masks = np.array([GRID[:, 0] == 3, (GRID == [1, 2]).all(axis=1)])
+    result = pw.measure(named(parts(np.random.default_rng(1))), bootstrap=20, held_out=masks)
+    readouts = result.held_out
+    assert readouts is not None
+    said = readout_in_words(readouts, verdicts_of(readouts), 0)
+    share = round(100 * float(readouts.measured_accuracy[4, 0]))
+    assert said.startswith(f"shape, one of 4 values: right in {share} % of trials")
+    assert said.endswith("; left out 4 of 5, whose value training lacks")
+
+
+def test_sums_of_parts_that_are_open_are_not_determined():
+    # Two blocks of conditions without a common value, of which one meets the other when held out.
+    rows = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1], [2, 2], [2, 3], [3, 2], [3, 3], [0, 2]], 8, 0)
+    rng = np.random.default_rng(3)
+    sides = rng.normal(size=(2, 4, 30))
+    responses = sides[0, rows[:, 0]] + sides[1, rows[:, 1]] + rng.normal(size=(len(rows), 30))
+    result = pw.measure(named(responses, rows), bootstrap=20, held_out=(rows == [0, 2]).all(axis=1))
+    assert result.held_out is not None
+    assert verdicts_of(result.held_out).words == (("not determined", "not determined"),)
+    assert "; 1 not determined by the others" in words_of(result.describe())
+
+
+def test_notes_are_said_once_and_do_not_contradict_each_other():
+    responses = parts(np.random.default_rng(1))
+    run = np.tile(np.arange(8), 16)
+    responses[run < 4, 20:] = np.nan
+    trials = named(responses, groups=run, sessions=run // 4)
+    notes = pw.measure(trials, bootstrap=20).notes
+    assert len(set(notes)) == len(notes)
+    assert any(note.endswith("; groups are not kept") for note in notes)
+    assert not any("noise that trials of a group share" in note for note in notes)
+    one = pw.measure(named(parts(np.random.default_rng(1)), groups=run), bootstrap=20).notes
+    assert any("noise that trials of a group share" in note for note in one)
+
+
+def test_the_number_of_dichotomies_is_in_short():
+    rows = np.repeat(list(product(range(8), range(5))), 2, axis=0)
+    responses = np.random.default_rng(0).normal(size=(len(rows), 10))
+    notes = pw.measure(named(responses, rows), bootstrap=20, held_out="none").notes
+    assert "100 of 6.9e10 balanced dichotomies drawn at random" in notes
+
+
+def test_errors_of_measures_speak_of_conditions():
+    # Every condition in a single run.
+    trials = named(parts(np.random.default_rng(0)), groups=GRID[:, 0])
+    with pytest.raises(InputError, match="need two conditions that are in the same two groups"):
+        pw.measure(trials, bootstrap=20)
+
+
+def test_many_sets_are_announced(monkeypatch, capsys):
+    monkeypatch.setattr(module, "MANY_SETS", 120)
+    trials = named(parts(np.random.default_rng(0), neurons=10))
+    pw.measure(trials, held_out="pairs", bootstrap=20)
+    said = "120 pairs of conditions are held out, one at a time: this can take minutes"
+    assert said in capsys.readouterr().err
+    pw.measure(trials, held_out="pairs", bootstrap=20, progress=False)
+    pw.measure(trials, bootstrap=20)
+    assert "held out, one at a time" not in capsys.readouterr().err
+
+
+def test_imprecise_shares_are_noted_only_where_they_are_printed():
+    rng = np.random.default_rng(0)
+    kinds = set()
+    for seed in range(12):
+        line = np.linspace(0.0, 1.5 * (seed % 3), 4)[:, None] * rng.normal(size=20)
+        sides = rng.normal(size=(4, 20)) + line
+        means = sides[GRID[:, 0]] + rng.normal(size=(4, 20))[GRID[:, 1]]
+        result = pw.measure(
+            named(means + 2.0 * rng.normal(size=means.shape)), bootstrap=20, held_out="none"
+        )
+        for grading in result.gradings:
+            noted = any(
+                note.startswith(f"{grading.component}: ") and "shares are imprecise" in note
+                for note in result.notes
+            )
+            shown = "explain" in grading_in_words(grading)
+            imprecise = any("shares are imprecise" in note for note in grading.notes)
+            assert noted == (shown and imprecise)
+            kinds.add((shown, imprecise))
+    assert kinds >= {(True, True), (False, True)}
+
+
+def test_irregular_differences_are_those_of_these_neurons():
+    grading = replace(of_parts().gradings[0], kind="irregular")
+    assert grading_in_words(grading) == (
+        "shape: in these neurons some values are more alike than others, in no order of their steps"
+    )
+
+
+@pytest.mark.parametrize("side", [2, 4])
+def test_the_page_has_what_saliences_alone_explain_of_each_condition(side):
+    rng = np.random.default_rng(4)
+    keep = (side > GRID).all(axis=1)
+    result = pw.measure(named(parts(rng)[keep], GRID[keep]), bootstrap=20)
+    readouts = result.held_out
+    assert readouts is not None
+    assert readouts.from_saliences is not None
+    cells = re.findall(
+        r'data-label="shape by saliences"[^>]*>([^<]+)<small>([^<]+)<', result.to_html()
+    )
+    assert len(cells) == len(readouts.condition)
+    for place, (index, cell) in enumerate(
+        zip(readouts.recording.conditions[readouts.condition, 0], cells, strict=True)
+    ):
+        for answers, shown in zip((readouts.from_saliences, readouts.predicted), cell, strict=True):
+            # Two values have one output, that of the second.
+            answer = answers[place, index] if side > 2 else answers[place, 0] * (2 * index - 1)
+            assert float(shown.replace("−", "-")) == pytest.approx(answer, abs=0.0051)
