@@ -154,7 +154,95 @@ def test_the_command_writes_what_the_audit_reads(tmp_path, monkeypatch, capsys):
     assert pd.read_csv(io.StringIO(text)).query("split == 'train'")["terms"].eq(0).all()
 
 
+def test_a_summary_counts_one_in_the_singular():
+    design = design_split({"a": 2, "b": 2})
+    assert design.describe().startswith(
+        "3 training combinations determine 1 held-out one for learners of order 1. They differ from "
+        "(a 1, b 1) in at most 1 component; each"
+    )
+
+
+def misleading(report):
+    """Return the names of the shortcuts in each test split, the strongest first."""
+    return [
+        [
+            tuple(report.table.names[c] for c in item.components)
+            for item in evidence.shortcuts
+            if item.misleads
+        ]
+        for evidence in report.evidence
+    ]
+
+
+@pytest.mark.parametrize(
+    ("factors", "options"),
+    [
+        ({"answer": 2, "colour": 8}, {"shortcut": {"colour": 0.9}}),
+        (
+            {"a": 2, "b": 4, "c": 6},
+            {"require_order": 2, "test_share": 0.2, "seed": 6, "shortcut": {"b": 0.95}},
+        ),
+        (
+            {"a": 4, "b": 5, "c": 2},
+            {"require_order": 2, "test_share": 0.1, "seed": 9, "shortcut": {"b": 0.95}},
+        ),
+        (
+            {"a": 3, "b": 6, "c": 5, "d": 3},
+            {"require_order": 3, "test_share": 0.1, "seed": 25, "shortcut": {"b": 0.9}},
+        ),
+        ({"a": 3, "b": 4, "c": 3}, {"grades": 3, "shortcut": {"b": 0.9}}),
+    ],
+)
+def test_the_audit_names_the_shortcut_that_was_asked_for_first(factors, options):
+    """Splits near a reference have one label, or other shortcuts, where all but one interact."""
+    design, order = design_split(factors, **options), options.get("require_order", 1)
+    frame = design.to_frame()
+    report = audit_split(frame, list(factors), "target", "split", require_order=order, add=0)
+    (asked,) = options["shortcut"]
+    found = misleading(report)
+    assert [names[0] for names in found] == [(asked,)] * options.get("grades", 1)
+    assert {names for split in found for names in split} - {(asked,)} == set(design.others)
+    n_labels = next(iter(factors.values()))
+    for _, split in frame[frame["split"] != "train"].groupby("split"):
+        counts = split["target"].value_counts().tolist()
+        assert sum(min(n, 2) for n in counts) == min(len(split), 2 * n_labels)
+
+
+def test_a_shortcut_that_was_not_asked_for_is_named():
+    factors = {"a": 6, "b": 3, "c": 3, "d": 5}
+    design = design_split(factors, require_order=3, test_share=0.2, seed=10)
+    report = audit_split(
+        design.to_frame(), list(factors), "target", "split", require_order=3, add=0
+    )
+    (found,) = misleading(report)
+    assert tuple(found) == design.others == (("b", "c"), ("c", "d"), ("b", "d"))
+    assert design.describe().endswith(
+        " An audit of these rows finds 3 shortcuts that were not asked for: b and c together; c "
+        "and d together; b and d together."
+    )
+    assert "shortcut" not in design_split({"a": 4, "b": 5}).describe()
+
+
+def test_a_design_as_small_without_a_shortcut_is_chosen():
+    """Around a reference, held-out combinations have none of its values."""
+    factors = {"a": 4, "b": 4, "c": 3}
+    design = design_split(factors, require_order=2, test_share=0.2, seed=6)
+    assert len(design.train) == 26
+    assert design.others == ()
+    assert not (design.test != design.reference).all()
+    report = audit_split(
+        design.to_frame(), list(factors), "target", "split", require_order=2, add=0
+    )
+    assert misleading(report) == [[]]
+
+
 SENTENCES = [
+    (
+        ({"a": 3, "b": 3, "c": 5}, {"test_share": 0.08, "shortcut": {"b": 0.5}}),
+        "a test split with a shortcut has each label twice where it can, and an audit of it finds "
+        "the shortcut; got no such split of 4 held-out combinations in 16 trials; hold out a "
+        "larger share, give factors more values, or raise the share of the shortcut",
+    ),
     (
         ({"a": 3, "b": 3}, {"budget": 4, "test_share": 0.4}),
         "the smallest training set found has 5 combinations, and at least ",

@@ -285,8 +285,12 @@ def test_values_of_a_certificate_are_told_apart():
 def test_training_has_no_more_for_a_shortcut_than_kinds_that_its_sums_lack():
     """Each combination that no sum uses is the only one with its target that goes, or does not."""
     n_more = 0
-    for seed in range(6):
-        design = design_split({"a": 3, "b": 4, "c": 3}, shortcut={"b": 0.9}, seed=seed)
+    requests = [
+        (seed, options) for seed in range(3) for options in ({"test_share": 0.1}, {"grades": 2})
+    ]
+    for seed, options in requests:
+        factors = {"a": 3, "b": 5, "c": 4}
+        design = design_split(factors, shortcut={"b": 0.9}, seed=seed, **options)
         used = {row for i in range(len(design.test)) for row in design.derivation(i)[0].tolist()}
         kinds = [(a, b % 3 == a) for a, b, _ in design.train.tolist()]
         for row in set(range(len(design.train))) - used:

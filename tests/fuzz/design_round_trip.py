@@ -73,12 +73,29 @@ def fault(factors: dict[str, int], options: dict, design) -> str:
         return "no proof"
     if not certificate["lower_bound"] <= len(certificate["train"]) == certificate["n_train"]:
         return "a bound above the training set"
-    if "shortcut" in options:
+    shortcuts = [
+        [
+            tuple(report.table.names[c] for c in item.components)
+            for item in evidence.shortcuts
+            if item.misleads
+        ]
+        for evidence in report.evidence
+    ]
+    asked = {("b",)} if "shortcut" in options else set()
+    if asked:
         train = frame[frame["split"] == "train"]
         goes = train["b"].str[2:].astype(int) % factors["a"] == train["a"].str[2:].astype(int)
         shares = goes.groupby(train["a"]).mean()
         if (abs(shares - options["shortcut"]["b"]) > 0.06).any():
             return "another share of the shortcut"
+        if any(("b",) not in names for names in shortcuts):
+            return "a split without the shortcut"
+        for _, split in frame[frame["split"] != "train"].groupby("split"):
+            counts = [sum(split["target"] == f"a {label}") for label in range(factors["a"])]
+            if sum(min(n, 2) for n in counts) < min(len(split), 2 * factors["a"]):
+                return "labels that are in a split less than twice"
+    if {names for split in shortcuts for names in split} - asked != set(design.others):
+        return "other shortcuts than are named"
     return ""
 
 

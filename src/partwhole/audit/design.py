@@ -56,7 +56,8 @@ def design_split(
     shortcut : mapping from str to float, keyword-only, optional
         Another factor, and the share of training rows with each target in which its value goes with
         the target: value j with the target j modulo the number of targets. Training combinations
-        are repeated for it, and a few may be added.
+        are repeated for it, and a few may be added. An audit of the rows finds the shortcut in
+        each test split, and each label occurs there twice or more if there is room.
     grades : int, keyword-only, default 1
         Test splits of graded difficulty, equally large but for one combination if that can be had.
         The difficulty of a held-out combination is its noise gain: the sum of the squared weights
@@ -71,13 +72,15 @@ def design_split(
         The smallest of 16 trials, each with another reference; with grades, of those in which they
         are most equal. Of as small ones, that in which the hardest grade has the least noise gain,
         and then that in which factors that are no shortcut predict the target least. Of 32 such,
-        the first within the budget of which the audit predicts more than guesses, if there is one.
+        the first within the budget of which the audit predicts more than guesses, if there is one;
+        and one without shortcuts that were not asked for, if it is as small. If none is, `others`
+        names them.
 
     Raises
     ------
     InputError
-        If a factor has fewer than two values, the order is not below their number, or the budget
-        or the number of combinations does not suffice.
+        If a factor has fewer than two values, the order is not below their number, the budget or
+        the number of combinations does not suffice, or no trial has the shortcut.
 
     Examples
     --------

@@ -49,7 +49,7 @@ def certificate_of(design: SplitDesign) -> dict[str, object]:
     def words(row: np.ndarray) -> list[object]:
         return [of[i] for of, i in zip(values, row.tolist(), strict=True)]
 
-    graded = design.weights is not None
+    graded = design.is_graded
     gains, splits = design.noise_gain.tolist(), design.splits
     held_out: list[dict[str, object]] = []
     for i, row in enumerate(design.test):

@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Int
 
+from partwhole.audit.designing.parts import even_parts
 from partwhole.audit.designing.pull import Pull
 from partwhole.audit.designing.sums import codes, weight_matrix
 
@@ -165,7 +166,7 @@ def windows(
     for least in np.linspace(equal, max(1, equal / 2), 8).round().astype(int).tolist():
         for ratio in RATIOS:
             spans = _spans(levels, counts, least, ratio, grades)
-            sizes = _sizes([int(counts[a:b].sum()) for a, b in spans], h)
+            sizes = even_parts([int(counts[a:b].sum()) for a, b in spans], h)
             if len(spans) < grades or not sizes:
                 continue
             # As equal as grades can be of a number that they do not divide.
@@ -204,20 +205,3 @@ def _spans(
         while at < len(levels) and levels[at] < ratio * high:
             at += 1
     return spans
-
-
-def _sizes(most: list[int], h: int) -> list[int]:
-    """Return numbers that add up to h, as equal as their largest values allow; else none."""
-    if sum(most) < h:
-        return []
-    sizes, rest = [0] * len(most), h
-    open_ = list(range(len(most)))
-    while rest:
-        share, more = divmod(rest, len(open_))
-        for place, i in enumerate(list(open_)):
-            added = min(most[i] - sizes[i], share + (place < more))
-            sizes[i] += added
-            rest -= added
-            if sizes[i] == most[i]:
-                open_.remove(i)
-    return sizes

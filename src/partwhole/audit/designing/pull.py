@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from partwhole._checks import require
+from partwhole.audit.designing.parts import even_parts
 
 # Rows of a training combination, so that a component goes with the target in a share of them.
 MOST_COPIES = 1000
@@ -37,15 +38,15 @@ class Pull:
                 rows.append(row)
         return np.array(rows)
 
-    def missing(
+    def is_missing(
         self, train: Int[np.ndarray, "n C"], extra: Int[np.ndarray, "m C"]
-    ) -> Int[np.ndarray, "q C"]:
-        """Return of these combinations the ones whose kind, by target, training lacks."""
+    ) -> Bool[np.ndarray, " m"]:
+        """Return of which of these combinations training lacks the kind, by target."""
         kinds = {
             *zip(train[:, self.target].tolist(), self.goes(train).tolist(), strict=True),
         }
         of = zip(extra[:, self.target].tolist(), self.goes(extra).tolist(), strict=True)
-        return extra[[kind not in kinds for kind in of]]
+        return np.array([kind not in kinds for kind in of], dtype=bool)
 
     def arranged(
         self,
@@ -54,13 +55,25 @@ class Pull:
         h: int,
         rng: np.random.Generator,
     ) -> Int[np.ndarray, " f"]:
-        """Return free combinations at random, the first h going with the target as by chance."""
+        """Return free combinations at random, the first h with labels as equal as can be.
+
+        Of these as many go with the target as by chance.
+        """
         free = rng.permutation(free)
-        goes = self.goes(grid[free])
-        with_target, without = free[goes], free[~goes]
-        n = min(len(with_target), max(h // self.n_values[self.target], h - len(without)))
-        first = np.concatenate([with_target[:n], without[: h - n]])
-        return np.concatenate([first, np.setdiff1d(free, first)])
+        label, goes = grid[free, self.target], self.goes(grid[free])
+        kinds = [
+            (free[(label == i) & goes], free[(label == i) & ~goes])
+            for i in rng.permutation(self.n_values[self.target]).tolist()
+        ]
+        of_label = even_parts([len(a) + len(b) for a, b in kinds], h)
+        most = [min(len(a), n) for (a, _), n in zip(kinds, of_label, strict=True)]
+        going = even_parts(most, min(h // self.n_values[self.target], sum(most)))
+        first = []
+        for (a, b), n, n_going in zip(kinds, of_label, going, strict=True):
+            n_with = max(n_going, n - len(b))
+            first += [a[:n_with], b[: n - n_with]]
+        chosen = np.concatenate(first)
+        return np.concatenate([chosen, np.setdiff1d(free, chosen)])
 
     def copies(self, train: Int[np.ndarray, "n C"]) -> Int[np.ndarray, " n"]:
         """Return how often each combination is repeated."""

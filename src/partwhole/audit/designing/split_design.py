@@ -15,12 +15,15 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole.audit.designing.certificate import certificate_of
 from partwhole.audit.designing.sums import Blocks, blocks_apart, codes, coefficient, terms_of
+from partwhole.audit.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Values without any row that are named.
 MOST_UNUSED = 5
+# Shortcuts that were not asked for, of which so many are named.
+MOST_SHORTCUTS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +53,16 @@ class SplitDesign:
         The factor that is asked for.
     blocks : tuple of tuples of int
         Factors that the derivation takes together: without grades, training differs from the
-        reference in at most K blocks, and may have some more combinations for a shortcut.
+        reference in at most K blocks, and may have some more combinations for a shortcut. If
+        `weights` are given, the combinations are other ones.
     grade : int array, shape (h,)
         Grade of difficulty of each held-out combination, from 1; all 1 without grades.
     weights : int array, shape (h, n), or None
-        With grades, the only weights with which held-out answers are sums of training answers.
+        With grades, and for some designs with a shortcut, the only weights with which held-out
+        answers are sums of training answers.
+    others : tuple of tuples of str
+        Factors, and pairs of them, that an audit of the rows finds to be misleading shortcuts,
+        though this was not asked for.
     """
 
     names: tuple[str, ...]
@@ -70,14 +78,20 @@ class SplitDesign:
     blocks: Blocks
     grade: Int[np.ndarray, " h"]
     weights: Int[np.ndarray, "h n"] | None = None
+    others: tuple[tuple[str, ...], ...] = ()
 
     def __repr__(self) -> str:
         """Return the sizes."""
-        grades = "" if self.weights is None else f" in {self.grade.max()} grades"
+        grades = f" in {self.grade.max()} grades" if self.is_graded else ""
         return (
             f"SplitDesign({len(self.train)} training combinations, at least {self.lower_bound} "
             f"needed, for {len(self.test)} held out{grades} at order {self.order})"
         )
+
+    @property
+    def is_graded(self) -> bool:
+        """Return whether there are several test splits, of graded difficulty."""
+        return bool(self.grade.max() > 1)
 
     @property
     def terms(self) -> Int[np.ndarray, " h"]:
@@ -113,7 +127,7 @@ class SplitDesign:
     @property
     def splits(self) -> list[str]:
         """Return the name of the test split of each held-out combination."""
-        if self.weights is None:
+        if not self.is_graded:
             return ["test"] * len(self.test)
         return [f"test-{grade}" for grade in self.grade.tolist()]
 
@@ -197,7 +211,7 @@ class SplitDesign:
         columns["target"] = columns[self.target]
         columns["split"] = ["train"] * n + self.splits
         columns["terms"] = [0] * n + self.terms.tolist()
-        if self.weights is not None:
+        if self.is_graded:
             columns["noise_gain"] = [0] * n + self.noise_gain.tolist()
         return pd.DataFrame(columns)
 
@@ -211,9 +225,10 @@ class SplitDesign:
         )
         sums = f"each held-out answer is a sum of {_range(terms)} of them"
         return (
-            f"{n:,} training combinations determine {len(self.test):,} held-out ones for learners "
-            f"of order {self.order}. {self._place(sums)} {proof} At order {self.order + 1} none of "
+            f"{n:,} training combinations determine {count(len(self.test), 'held-out one')} for "
+            f"learners of order {self.order}. {self._place(sums)} {proof} At order {self.order + 1} none of "
             f"the held-out combinations is determined by those.{self._grades()}{self._unused()}"
+            f"{self._others()}"
         )
 
     def _unused(self) -> str:
@@ -232,6 +247,18 @@ class SplitDesign:
             "such rows; a larger share of test may."
         )
 
+    def _others(self) -> str:
+        n = len(self.others)
+        if not n:
+            return ""
+        named = [
+            f"{' and '.join(names)}{' together' if len(names) > 1 else ''}"
+            for names in self.others[:MOST_SHORTCUTS]
+        ]
+        more = f" and {n - MOST_SHORTCUTS:,} more" if n > MOST_SHORTCUTS else ""
+        shortcuts = "a shortcut that was" if n == 1 else f"{n:,} shortcuts that were"
+        return f" An audit of these rows finds {shortcuts} not asked for: {'; '.join(named)}{more}."
+
     def _place(self, sums: str) -> str:
         if self.weights is not None:
             return f"{sums[0].upper()}{sums[1:]}, with weights that are the only ones."
@@ -242,12 +269,12 @@ class SplitDesign:
         ]
         counted = f" ({'; '.join(together)} counted as one)" if together else ""
         return (
-            f"They differ from ({reference}) in at most {self.order} components{counted}"
+            f"They differ from ({reference}) in at most {count(self.order, 'component')}{counted}"
             f"{shortcut}; {sums}."
         )
 
     def _grades(self) -> str:
-        if self.weights is None:
+        if not self.is_graded:
             return ""
         parts = []
         for grade in range(1, int(self.grade.max()) + 1):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 import numpy as np
 from jaxtyping import Int
 
 from partwhole._checks import InputError, require
+from partwhole.audit.designing.audited import MOST_COMBINATIONS, is_learnable, misleading
 from partwhole.audit.designing.bound import MOST_ENTRIES, lower_bound
 from partwhole.audit.designing.grades import MOST_WEIGHTS, Exchange, start, windows
-from partwhole.audit.designing.learnable import is_learnable
 from partwhole.audit.designing.pull import Pull
 from partwhole.audit.designing.split_design import SplitDesign
 from partwhole.audit.designing.sums import (
@@ -35,6 +36,8 @@ PARTITIONS = 24
 # Exchanges before each choice of grades, as a share of the training combinations, and the most.
 EXCHANGES = (0.0, 0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.4, 0.4, 0.8)
 MOST_EXCHANGES = 100
+# Rows of each label in a test split with a shortcut, where it has so many.
+TWICE = 2
 
 
 @dataclass(frozen=True)
@@ -70,21 +73,97 @@ class Request:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A design of the trials, with what is kept of it least in another."""
+
+    request: Request
+    ratio: float
+    design: SplitDesign
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether the design is so small that its rows are audited at once."""
+        return len(self.design.train) + len(self.design.test) <= MOST_COMBINATIONS
+
+    @cached_property
+    def key(self) -> tuple[float, ...]:
+        """Return numbers that are smaller for better designs."""
+        design, sizes = self.design, np.bincount(self.design.grade)[1:]
+        is_audited = self.request.pull is not None and self.is_small
+        return (
+            float(self.lacking),
+            *(self.unshown if is_audited else (0.0, 0.0)),
+            max(1.0, float(np.ptp(sizes))),
+            float(len(design.train)),
+            -self.ratio,
+            float(design.noise_gain.max()) if design.is_graded else 0.0,
+            float(len(self.others)) if is_audited else 0.0,
+            float(design.weights is not None),
+            _unasked(self.request, design),
+        )
+
+    def is_as_small(self, other: Trial) -> bool:
+        """Return whether its training set and its grades are as good as those of another trial."""
+        return self.key[:7] == other.key[:7]
+
+    @property
+    def lacking(self) -> int:
+        """Return how many rows lack for each label to be twice in the test splits of a shortcut."""
+        pull, design, lacking = self.request.pull, self.design, 0
+        if pull is None:
+            return 0
+        for grade in range(1, int(design.grade.max()) + 1):
+            labels = design.test[design.grade == grade, pull.target]
+            counts = np.bincount(labels, minlength=self.request.n_values[pull.target])
+            possible = min(len(labels), TWICE * len(counts))
+            lacking += possible - int(np.minimum(counts, TWICE).sum())
+        return lacking
+
+    @cached_property
+    def shortcuts(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """Return the shortcuts that the audit finds in each test split, the strongest first."""
+        return misleading(self.design)
+
+    @property
+    def unshown(self) -> tuple[float, float]:
+        """Return in how many splits the shortcut is not found, or another one comes first."""
+        assert self.request.pull is not None
+        asked = (self.request.pull.factor,)
+        return (
+            float(sum(asked not in found for found in self.shortcuts)),
+            float(sum(found[:1] != (asked,) for found in self.shortcuts)),
+        )
+
+    @property
+    def has_asked(self) -> bool:
+        """Return whether the audit finds the shortcut that is asked for, and all labels."""
+        return self.request.pull is None or (self.lacking == 0 and self.unshown[0] == 0.0)
+
+    @property
+    def others(self) -> tuple[tuple[int, ...], ...]:
+        """Return the shortcuts that are not asked for."""
+        pull = self.request.pull
+        asked = () if pull is None else ((pull.factor,),)
+        found = dict.fromkeys(c for split in self.shortcuts for c in split)
+        return tuple(c for c in found if c not in asked)
+
+
 def best_design(request: Request, rng: np.random.Generator) -> SplitDesign:
     """Return the smallest design of the trials, of those with the most equal grades.
 
     Of as small ones, that in which the hardest grade has the least noise gain, and then that in
     which factors predict the target least, unless that is asked for. The first one within the
-    budget of which the audit predicts more than guesses, if it does so of one of the best.
+    budget of which the audit predicts more than guesses, if it does so of one of the best. With a
+    shortcut, of those that the audit finds to have it.
 
     Raises
     ------
     InputError
-        If no trial has a design.
+        If no trial has a design, or none has the shortcut.
     """
     n_values = request.n_values
     grid = np.stack(np.unravel_index(np.arange(prod(n_values)), n_values), axis=1)
-    trial = _plain if request.grades == 1 else _graded
     n_weights = request.h * n_dimensions(n_values, request.order)
     require(
         request.grades == 1 or n_weights <= MOST_WEIGHTS,
@@ -93,30 +172,17 @@ def best_design(request: Request, rng: np.random.Generator) -> SplitDesign:
         f"{n_weights:,}",
         "hold out less, or lower the order",
     )
-    best: list[tuple[tuple[float, ...], SplitDesign]] = []
-    n_tried = 0
-    for _ in range(TRIALS):
-        reference = np.array([rng.integers(n) for n in n_values])
-        for ratio, design in trial(request, grid, reference, rng):
-            n_tried += 1
-            sizes = np.bincount(design.grade)[1:]
-            key = (
-                max(1.0, float(np.ptp(sizes))),
-                float(len(design.train)),
-                -ratio,
-                0.0 if design.weights is None else float(design.noise_gain.max()),
-                _unasked(request, design),
-            )
-            is_among = len(best) < MOST_COMPARED or key < best[-1][0]
-            if is_among and _is_varied(np.r_[design.train, design.test], n_values):
-                best = sorted([*best, (key, design)], key=lambda pair: pair[0])[:MOST_COMPARED]
-    within = [
-        design
-        for _, design in best
-        if request.budget is None or len(design.train) <= request.budget
-    ]
+    kinds = (_graded,)
+    if request.grades == 1:
+        kinds = (_plain,) if request.pull is None else (_plain, _exchanged)
+    best, n_tried = _best_of(request, grid, kinds, rng, [])
     if best:
-        return next(filter(is_learnable, within), best[0][1])
+        chosen = _chosen(request, best)
+        if request.pull is None and request.grades == 1 and chosen.is_small and chosen.others:
+            best, _ = _best_of(request, grid, (_exchanged,), rng, best)
+            chosen = _chosen(request, best)
+        names = (tuple(request.names[c] for c in components) for components in chosen.others)
+        return replace(chosen.design, others=tuple(names))
     require(
         not n_tried,
         "factors vary in the split, and none is a function of another",
@@ -130,6 +196,53 @@ def best_design(request: Request, rng: np.random.Generator) -> SplitDesign:
         f"{TRIALS} trials; ask for fewer grades or hold out a smaller share"
         + (", or leave out the shortcut" if kept else "")
     )
+
+
+def _best_of(
+    request: Request,
+    grid: Int[np.ndarray, "N C"],
+    kinds: Sequence[Callable[..., Iterator[tuple[float, SplitDesign]]]],
+    rng: np.random.Generator,
+    best: list[Trial],
+) -> tuple[list[Trial], int]:
+    """Return the best of these trials and new ones, and the number of new designs."""
+    n_tried = 0
+    for _ in range(TRIALS):
+        reference = np.array([rng.integers(n) for n in request.n_values])
+        pairs = (pair for kind in kinds for pair in kind(request, grid, reference, rng))
+        for ratio, design in pairs:
+            n_tried += 1
+            if not _is_varied(np.r_[design.train, design.test], request.n_values):
+                continue
+            trial = Trial(request, ratio, design)
+            if len(best) < MOST_COMPARED or trial.key < best[-1].key:
+                best = sorted([*best, trial], key=lambda trial: trial.key)[:MOST_COMPARED]
+    return best, n_tried
+
+
+def _chosen(request: Request, best: Sequence[Trial]) -> Trial:
+    """Return the first trial within the budget that can be learned, and has what is asked for."""
+    within = [
+        trial
+        for trial in best
+        if request.budget is None or len(trial.design.train) <= request.budget
+    ]
+    fits = (trial for trial in within if trial.has_asked and is_learnable(trial.design))
+    chosen = next(fits, None) or next((trial for trial in best if trial.has_asked), None)
+    if chosen is None:
+        grades = "" if request.grades == 1 else f" in {request.grades} grades"
+        raise InputError(
+            "a test split with a shortcut has each label twice where it can, and an audit of it "
+            f"finds the shortcut; got no such split of {request.h} held-out combinations{grades} "
+            f"in {TRIALS} trials; hold out a larger share, give factors more values, or raise the "
+            "share of the shortcut"
+        )
+    if request.pull is None and chosen.is_small:
+        # Another one that is as good but for shortcuts.
+        as_small = filter(chosen.is_as_small, within)
+        fits = (trial for trial in as_small if not trial.others and is_learnable(trial.design))
+        chosen = next(fits, chosen)
+    return chosen
 
 
 def _is_varied(rows: Int[np.ndarray, "n C"], n_values: tuple[int, ...]) -> bool:
@@ -192,7 +305,9 @@ def _plain(
     extra = np.zeros((0, len(reference)), dtype=np.int64) if pull is None else pull.rows(reference)
     is_extra = np.isin(codes(grid, n_values), codes(extra, n_values))
     free = np.flatnonzero(~near & ~is_extra)
-    _require_free(len(free), request)
+    _require_free(int(np.count_nonzero(~near)), request)
+    if len(free) < request.h:
+        return
     drawn = rng.permutation(free) if pull is None else pull.arranged(grid, free, request.h, rng)
     test = grid[np.sort(drawn[: request.h])]
     held_out = codes(test, n_values)
@@ -207,7 +322,7 @@ def _plain(
         if np.isin(codes(train, n_values), held_out).any():
             continue
         if pull is not None:
-            train = np.unique(np.r_[train, pull.missing(train, extra)], axis=0)
+            train = np.unique(np.r_[train, extra[pull.is_missing(train, extra)]], axis=0)
         yield 1.0, request.design(reference, train, test, blocks)
 
 
@@ -228,19 +343,54 @@ def _graded(
         if choice is None:
             continue
         ratio, rows, grade = choice
-        weights = exchange.table[rows]
-        used = weights.any(axis=0) | exchange.is_kept
-        yield (
-            ratio,
-            request.design(
-                reference,
-                exchange.basis[used],
-                exchange.others[rows],
-                _single(request.n_values),
-                grade,
-                weights[:, used],
-            ),
+        yield ratio, _of_weights(request, exchange, reference, rows, grade)
+
+
+def _exchanged(
+    request: Request,
+    grid: Int[np.ndarray, "N C"],
+    reference: Int[np.ndarray, " C"],
+    rng: np.random.Generator,
+) -> Iterator[tuple[float, SplitDesign]]:
+    """Yield designs of one test split whose training lies around no reference.
+
+    Where all but one of the factors interact, what is far from a reference lacks all its values.
+    """
+    exchange = start(grid, request.n_values, reference, request.order, rng)
+    pull = request.pull
+    if pull is not None and not exchange.keep_shortcut(pull, rng):
+        return
+    for share in EXCHANGES:
+        exchange.exchange(rng, min(MOST_EXCHANGES, round(share * len(exchange.basis))))
+        beyond = np.flatnonzero(exchange.is_beyond(request.order, request.n_values))
+        if len(beyond) < request.h:
+            continue
+        drawn = (
+            rng.permutation(beyond)
+            if pull is None
+            else pull.arranged(exchange.others, beyond, request.h, rng)
         )
+        rows = np.sort(drawn[: request.h])
+        yield 1.0, _of_weights(request, exchange, reference, rows, None)
+
+
+def _of_weights(
+    request: Request,
+    exchange: Exchange,
+    reference: Int[np.ndarray, " C"],
+    rows: Int[np.ndarray, " h"],
+    grade: Int[np.ndarray, " h"] | None,
+) -> SplitDesign:
+    """Return the design of which the basis that these combinations need is the training set."""
+    weights = exchange.table[rows]
+    used = np.flatnonzero(weights.any(axis=0))
+    if request.pull is not None:
+        kept = np.setdiff1d(np.flatnonzero(exchange.is_kept), used)
+        missing = request.pull.is_missing(exchange.basis[used], exchange.basis[kept])
+        used = np.union1d(used, kept[missing])
+    basis, test = exchange.basis[used], exchange.others[rows]
+    single = _single(request.n_values)
+    return request.design(reference, basis, test, single, grade, weights[:, used])
 
 
 def _choice(
