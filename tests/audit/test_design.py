@@ -157,8 +157,8 @@ def test_the_command_writes_what_the_audit_reads(tmp_path, monkeypatch, capsys):
 def test_a_summary_counts_one_in_the_singular():
     design = design_split({"a": 2, "b": 2})
     assert design.describe().startswith(
-        "3 training combinations determine 1 held-out one for learners of order 1. They differ from "
-        "(a 1, b 1) in at most 1 component; each"
+        "3 training combinations determine 1 held-out one for learners of order 1. They differ "
+        "from (a 1, b 1) in at most 1 component; each"
     )
 
 

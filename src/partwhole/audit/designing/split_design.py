@@ -226,9 +226,9 @@ class SplitDesign:
         sums = f"each held-out answer is a sum of {_range(terms)} of them"
         return (
             f"{n:,} training combinations determine {count(len(self.test), 'held-out one')} for "
-            f"learners of order {self.order}. {self._place(sums)} {proof} At order {self.order + 1} none of "
-            f"the held-out combinations is determined by those.{self._grades()}{self._unused()}"
-            f"{self._others()}"
+            f"learners of order {self.order}. {self._place(sums)} {proof} At order "
+            f"{self.order + 1} none of the held-out combinations is determined by those."
+            f"{self._grades()}{self._unused()}{self._others()}"
         )
 
     def _unused(self) -> str:
