@@ -23,14 +23,14 @@ from partwhole import audit_split
 from partwhole import page as shell
 from partwhole.audit import HoldOut
 from partwhole.audit.judging.judge import judge
-from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page import charts, to_html, words
 from partwhole.audit.page.cells import grids, states
+from partwhole.audit.page.findings import ROWS
 from partwhole.audit.page.grid import PALETTE, draw, png
 from partwhole.audit.page.marks import targets
 from partwhole.audit.page.opening import DOUBTFUL
 from partwhole.audit.page.signed import groups_of
-from partwhole.audit.rules import RULES
+from partwhole.audit.rules import RULES, Finding
 
 VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
 SAMPLES = [
@@ -211,6 +211,16 @@ def test_rows_are_told_by_combination_and_by_number(read):
     assert "2 rows with 2 combinations:(circle, black) → yes(moon, green) → no" in text
     assert "Rows of the table are counted from 0." in text
     assert "is on line" not in text
+
+
+def test_of_many_rows_the_first_numbers_are_listed():
+    report = audit_samples.sums()
+    rows = np.arange(0, 2 * (ROWS + 3), 2)
+    finding = Finding("unseen-value", "error", "a message", rows, "test", "")
+    text = Reader(to_html(replace(report, findings=(finding,)))).text
+    listed = text.partition("The rows' numbers")[2].partition(" more rows")[0]
+    assert listed.endswith(", and 3")
+    assert len(listed.split(", ")) == ROWS + 1
 
 
 def test_lines_are_counted_only_where_they_are_known():
@@ -581,8 +591,11 @@ def test_a_long_table_of_predictions_says_that_it_is_cut(read):
     caption = next(c for c in read["large"].tables if "arranged by squared error" in c)
     assert caption.endswith("(the first 200 of 200,000)")
     assert len(read["large"].tables[caption]) == 201
-    assert f"contains the first {MOST_ITEMS:,} in the table's order" in read["large"].text
-    assert "of the evidence returns all of them; the JSON output contains all." in read["sums"].text
+    for name in ("large", "sums"):
+        assert (
+            "In Python, to_frame() of the evidence returns all of them; of the command, --output "
+            "writes a table of all test rows with their predictions."
+        ) in read[name].text
 
 
 def test_worst_values_are_only_those_with_errors(read):

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from partwhole.audit.case import AuditTable
     from partwhole.audit.settings import Settings
 
-# Combinations listed for each finding; findings of a rule that are unfolded, and all listed.
+# Combinations, and ranges of rows, listed for each finding; findings of a rule that are unfolded,
+# and all listed.
 ROWS, OPEN, LISTED = 20, 4, 60
 # Values of a combination and targets of its rows that are listed, and characters for them.
 NAMED, TARGETS, SIGNS_OF_ROWS = 12, 3, 400_000
@@ -146,7 +147,7 @@ def _rows(finding: Finding, context: _Context) -> Html | None:
     if len(first) > len(first_groups):
         summary += f", the first {len(first_groups)} of them"
     alone = len(first) == len(rows)
-    words, left = ranges(rows)
+    words, left = ranges(rows, ROWS)
     if left:
         cut = "all" if len(rows) <= MOST_ROWS else f"the first {MOST_ROWS:,}"
         words += f", and {count(left, 'more row')} (the JSON output contains {cut})"

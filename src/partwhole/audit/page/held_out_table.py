@@ -6,7 +6,6 @@ import numpy as np
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence
-from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.marks import targets
 from partwhole.audit.page.words import combination, exact, listed, number
 from partwhole.audit.predicted import Point
@@ -71,7 +70,6 @@ def held_out_table(evidence: Evidence, at: Point) -> Html:
     caption += f" by squared error{_outputs(case)}"
     if h > limit:
         caption += f" (the first {limit} of {h:,})"
-    whole = "all" if h <= MOST_ITEMS else f"the first {MOST_ITEMS:,} in the table's order"
     return tag(
         "details",
         tag("summary", "All held-out combinations with their predictions"),
@@ -92,7 +90,9 @@ def held_out_table(evidence: Evidence, at: Point) -> Html:
             "p",
             "In Python, ",
             tag("code", "to_frame()"),
-            f" of the evidence returns all of them; the JSON output contains {whole}.",
+            " of the evidence returns all of them; of the command, ",
+            tag("code", "--output"),
+            " writes a table of all test rows with their predictions.",
             class_="quiet",
         ),
     )

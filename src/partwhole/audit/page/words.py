@@ -112,7 +112,7 @@ def listed(items: Sequence[str], limit: int = 8, last: str = " and ") -> str:
     return f"{', '.join(items[:-1])}{last}{items[-1]}"
 
 
-def ranges(rows: Int[np.ndarray, " r"], limit: int = 300) -> tuple[str, int]:
+def ranges(rows: Int[np.ndarray, " r"], limit: int = 20) -> tuple[str, int]:
     """Return row numbers as ranges, and the number of rows left out.
 
     Examples
