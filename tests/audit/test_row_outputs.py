@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
@@ -58,6 +59,23 @@ def test_predictions_have_the_names_of_labels_or_of_columns():
     data["split"] = ["train"] * 8 + ["test"]
     report = audit_split(data, ["first", "second"], ["left", "right"], "split", add=0)
     assert list(report.rows_to_frame())[-2:] == ["prediction left", "prediction right"]
+
+
+def test_a_label_that_training_lacks_is_named_beside_what_is_predicted():
+    labels = {"ac": "no", "ad": "yes", "bc": "yes", "bd": "new", "be": "no"}
+    frame = audited(["ac", "ad", "bc"], ["bd", "be"], labels.get).rows_to_frame()
+    assert list(frame["status"]) == ["determined", "not determined"]
+    assert list(frame["why"]) == [
+        "no training row has the label new", "no training row has second = e",
+    ]  # fmt: skip
+
+
+def test_no_label_is_predicted_where_nothing_was_computed():
+    report = audited(["ac", "ad", "bc"], ["bd"], lambda word: "no" if word == "ac" else "yes")
+    assert report.rows_to_frame()["predicted label"][0] == "yes"
+    frame = replace(report.evidence[0], prediction=None).to_frame()
+    assert list(frame["predicted label"]) == [None]
+    assert np.isnan(frame["prediction"][0])
 
 
 @pytest.mark.parametrize(("n", "columns"), [(20, 20), (21, 0)])

@@ -440,7 +440,11 @@ class Evidence:
         if labels is not None and label is not None:
             best = outputs.argmax(axis=1) if k > 1 else (outputs[:, 0] > 0).astype(int)
             columns["label"] = [None if i < 0 else labels[i] for i in label[rows]]
-            columns["predicted label"] = [labels[i] for i in best]
+            # Without a prediction, outputs are not numbers and none is the highest.
+            columns["predicted label"] = [
+                None if np.isnan(row).any() else labels[i]
+                for i, row in zip(best, outputs, strict=True)
+            ]
         columns["weight"] = case.weights[rows]
         if self.determination is not None:
             determination = self.determination

@@ -197,8 +197,8 @@ class AuditReport:
         pandas.DataFrame
             Number of the row, split and component values; ``status``, which is "seen" (the
             combination is one of training), "determined", "not determined" or "undecided"; ``why``
-            a row is not determined; the training row that would ``help`` most directly; and the
-            prediction at the reference point.
+            a row is not determined, or its label is none of training; the training row that would
+            ``help`` most directly; and the prediction at the reference point.
         """
         import pandas as pd
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Int
 
-from partwhole.audit.case import Case
+from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import Evidence
 from partwhole.audit.outputs.fixes import Fixes
-from partwhole.audit.wording import conjunction
+from partwhole.audit.wording import conjunction, printable
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 
 if TYPE_CHECKING:
@@ -34,10 +35,11 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The row's number in the table, its split and values; ``status`` ("seen" in training,
-        "determined", "not determined" or "undecided"); ``why`` a row is not determined, and the
-        training row that would ``help``: added to training, it determines this one; and the
-        predictions of `Evidence.to_frame`, of several outputs with the name of each label, or of
-        each column of the target; of more than 20 labels only the predicted one.
+        "determined", "not determined" or "undecided"); ``why`` a row is not determined, or its
+        label is one that training lacks, so that no prediction is right; the training row that
+        would ``help``: added to training, it determines this one; and the predictions of
+        `Evidence.to_frame`, of several outputs with the name of each label, or of each column of
+        the target; of more than 20 labels only the predicted one.
     """
     case = evidence.case
     test = np.flatnonzero(case.table.split == case.split)
@@ -54,7 +56,13 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
     status, why, helps = _reasons(evidence)
     for name, entries in (("status", status), ("why", why), ("help", helps)):
         beyond = SEEN if name == "status" else ""
-        columns.append((name, [entries[i] if i >= 0 else beyond for i in held_out]))
+        of_rows = [entries[i] if i >= 0 else beyond for i in held_out]
+        if name == "why":
+            of_rows = [
+                "; ".join(filter(None, reasons))
+                for reasons in zip(of_rows, _unseen_labels(case, test), strict=True)
+            ]
+        columns.append((name, of_rows))
     if not case.table.has_target:
         return _named(columns)
     predicted = evidence.to_frame()
@@ -66,6 +74,19 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
             entries = [column.iloc[i] if i >= 0 else None for i in held_out]
             columns.append((_output_name(case, str(name)), entries))
     return _named(columns)
+
+
+def _unseen_labels(case: Case, test: Int[np.ndarray, " r"]) -> list[str]:
+    """Return for each test row whether training lacks its label, in words; else nothing."""
+    table = case.table
+    if table.label is None or table.labels is None:
+        return [""] * len(test)
+    seen = np.unique(table.label[table.split == TRAIN])
+    is_seen = np.isin(table.label[test], seen)
+    return [
+        "" if known else f"no training row has the label {printable(table.labels[label])}"
+        for label, known in zip(table.label[test], is_seen, strict=True)
+    ]
 
 
 def _output_name(case: Case, name: str) -> str:
