@@ -403,6 +403,30 @@ def test_what_is_held_out_is_moved_and_the_rest_added():
         assert split["additions"]["steps"][0]["held_out"] is held_out
 
 
+def test_small_shares_of_additions_are_counts():
+    pairs = [(a, b) for a in range(36) for b in range(36)]
+    train = [pair for pair in pairs if pair[0] == pair[1]]
+    lines = [(*pair, float(sum(pair)), "train" if pair in train else "test") for pair in pairs]
+    frame = pd.DataFrame(lines, columns=[*COLUMNS, "target", "split"])
+    report = audit_split(frame, COLUMNS, "target", "split", add=2, seed=0)
+    text, page = flat(report), " ".join(unescape(re.sub("<[^>]+>", " ", report.to_html())).split())
+    # By hand: two of 36 blocks are joined by one more, and so on.
+    assert "determined 0 -> 2 of 1,260" in text
+    assert "determined 2 -> 6 of 1,260" in text
+    assert "0 → 2 of 1,260" in page
+    (finding,) = [one for one in report.findings if one.rule == "not-determined"]
+    assert "would raise the determined ones to 2 of 1,260." in finding.message
+
+
+def test_a_finding_without_rows_counts_none():
+    report = audit_split(BLOCKS, COLUMNS, "target", "split")
+    one = replace(report.findings[0], rows=np.zeros(0, dtype=np.int64))
+    for finding, words in ((one, "(test)"), (report.findings[0], "(test; ")):
+        heading = replace(report, findings=(finding,)).to_text()
+        assert f"{finding.rule}  {words}" in heading
+        assert " 0 rows" not in heading
+
+
 def flat(report) -> str:
     return " ".join(report.to_text().split())
 

@@ -549,10 +549,51 @@ def test_many_shortcuts_are_summed_up():
     told = [finding for finding in judge([many], Settings()) if finding.rule == "shortcut"]
     assert len(told) == MOST_SHORTCUTS + 1
     assert told[-1].message == (
-        "3 weaker shortcuts in test (with the share of training that each gives the right answer "
-        "in): second 100 %; second 100 %; second 100 %."
+        "3 more shortcuts in test (with the share of training that each gives the right answer "
+        "in, and of test): second 100 %, in test 0 %; second 100 %, in test 0 %; second 100 %, "
+        "in test 0 %."
     )
     assert told[-1].rows.tolist() == told[0].rows.tolist()
+
+
+def test_shortcuts_of_numbers_after_the_first_have_shares_of_training():
+    report = audit(shortcut(True).assign(target=lambda f: 1.0 * (f["target"] == "yes")))
+    (evidence,) = report.evidence
+    one = evidence.shortcuts[0]
+    many = replace(evidence, shortcuts=(one,) * (MOST_SHORTCUTS + 1))
+    told = [finding for finding in judge([many], Settings()) if finding.rule == "shortcut"]
+    assert told[-1].message == (
+        "1 more shortcut in test (with the share of training that each explains): second 100 %."
+    )
+
+
+def test_a_pair_that_misleads_is_named_together():
+    lines = [(a, b, c) for a in range(2) for b in range(2) for c in range(3)] * 30
+    frame = pd.DataFrame(lines, columns=[*COLUMNS, "third"])
+    frame["split"] = np.where(np.arange(len(frame)) // 12 % 3 > 0, "train", "test")
+    swapped = (frame["first"] + frame["second"] + (frame["split"] == "test")) % 2
+    for target, told in (
+        (
+            swapped.map({0: "no", 1: "yes"}),
+            "first and second together give the right target in 100 % of training rows (weighted "
+            "so that each label is as frequent as in test) and in 0 % of test, where always "
+            "answering the commonest label is right in 50 %.",
+        ),
+        (
+            1.0 * swapped,
+            "first and second together explain 100 % of the variance of target in training; in "
+            "test, where they predict that target rises by 1, it falls by 1",
+        ),
+    ):
+        report = audit_split(
+            frame.assign(target=target), [*COLUMNS, "third"], "target", "split", add=0
+        )
+        (finding,) = found(report, "shortcut")
+        assert finding.message.startswith(told)
+        assert finding.subject == "first and second"
+        assert " A learner that relies on first and second is misled. " in finding.message
+        assert "in which their values have other targets" in finding.message
+        assert finding.message.endswith(" what first and second together predict.")
 
 
 def test_a_shortcut_is_told_in_shares():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -160,11 +161,27 @@ def alone(case: Case, shortcut: Shortcut) -> str:
     -------
     str
     """
-    return " with ".join(printable(case.table.names[c]) for c in shortcut.components)
+    return " and ".join(printable(case.table.names[c]) for c in shortcut.components)
+
+
+def by_itself(case: Case, shortcut: Shortcut) -> str:
+    """Return the subject of what a component predicts alone, or a pair together.
+
+    Parameters
+    ----------
+    case : Case
+    shortcut : Shortcut
+
+    Returns
+    -------
+    str
+    """
+    word = "alone" if len(shortcut.components) == 1 else "together"
+    return f"{alone(case, shortcut)} {word}"
 
 
 def alone_predicts(case: Case, shortcut: Shortcut) -> str:
-    """Return how well a component alone predicts training and test, in words.
+    """Return how well a component alone, or a pair, predicts training and test, in words.
 
     Parameters
     ----------
@@ -177,7 +194,8 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
     """
     names = case.table.target
     target = printable(names[0]) if len(names) == 1 else "the targets"
-    name, test = alone(case, shortcut), printable(case.name)
+    name, test = by_itself(case, shortcut), printable(case.name)
+    s, one = ("s", "it predicts") if len(shortcut.components) == 1 else ("", "they predict")
     if case.has_labels:
         of_rows = (
             f"of those with values of {test}"
@@ -185,23 +203,23 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
             else f"weighted so that each label is as frequent as in {test}"
         )
         return (
-            f"{name} alone gives the right {target} in {percent(shortcut.train)} of training rows "
+            f"{name} give{s} the right {target} in {percent(shortcut.train)} of training rows "
             f"({of_rows}) and in {percent(shortcut.test)} of {test}, where always answering the "
             f"commonest label is right in {percent(shortcut.guess)}"
         )
     if shortcut.at_values:
         verb = "differs" if len(names) == 1 else "differ"
         return (
-            f"{name} alone explains {percent(shortcut.train)} of how {target} {verb} from the mean "
-            f"of training there (in rows with the values of {test}); in {test}, where it predicts "
-            f"a difference of 1, {target} {verb} from that mean by {number(shortcut.test)}"
+            f"{name} explain{s} {percent(shortcut.train)} of how {target} {verb} from the mean of "
+            f"training there (in rows with the values of {test}); in {test}, where {one} a "
+            f"difference of 1, {target} {verb} from that mean by {number(shortcut.test)}"
         )
     rises, it = ("rises", "it") if len(names) == 1 else ("rise", "they")
     does = "falls" if len(names) == 1 else "fall"
     does = does if shortcut.test < 0 else rises
     return (
-        f"{name} alone explains {percent(shortcut.train)} of the variance of {target} in training; "
-        f"in {test}, where it predicts that {target} {rises} by 1, {it} {does} by "
+        f"{name} explain{s} {percent(shortcut.train)} of the variance of {target} in training; "
+        f"in {test}, where {one} that {target} {rises} by 1, {it} {does} by "
         f"{number(abs(shortcut.test))}"
     )
 
@@ -326,6 +344,28 @@ def determined_share(
     if not undecided:
         return write(share)
     return f"{write(share)} to {write(share + undecided / held_out)}"
+
+
+def determined_changes(
+    shares: Sequence[float], held_out: int, write: Callable[[float], str] = percent
+) -> list[tuple[str, str]]:
+    """Return shares that are determined one after another, each with the next one, in words.
+
+    These are counts where percentages of two shares read alike, or are only bounds.
+
+    Examples
+    --------
+    >>> determined_changes([0.0, 0.5, 1.0], 8)
+    [('0 %', '50 %'), ('50 %', '100 %')]
+    >>> determined_changes([0.0, 12 / 7706, 19 / 7706], 7706)
+    [('0', '12 of 7,706'), ('12', '19 of 7,706')]
+    """
+    texts = [write(share) for share in shares]
+    is_bound = any(0.0 < share < 0.005 or 0.995 <= share < 1.0 for share in shares)
+    if not is_bound and len(set(texts)) == len(set(shares)):
+        return list(pairwise(texts))
+    counts = [f"{round(share * held_out):,}" for share in shares]
+    return [(before, f"{after} of {held_out:,}") for before, after in pairwise(counts)]
 
 
 def share_of(determination: Determination, write: Callable[[float], str] = percent) -> str:

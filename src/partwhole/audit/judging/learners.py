@@ -23,6 +23,7 @@ from partwhole.audit.wording import (
     combination,
     conjunction,
     count,
+    determined_changes,
     explained,
     number,
     percent,
@@ -167,7 +168,10 @@ def _open_answers(evidence: Evidence, determination: Determination, settings: Se
             if steps[0].held_out
             else f"Adding {first} to training"
         )
-        message += f" {change} would raise the share to {percent(steps[0].determined)}."
+        shares = [float(determination.share), steps[0].determined]
+        ((_, after),) = determined_changes(shares, total)
+        what = "the share" if after.endswith("%") else "the determined ones"
+        message += f" {change} would raise {what} to {after}."
     else:
         message += " Add more combinations to training."
     if case.determined_by_counts is not None:

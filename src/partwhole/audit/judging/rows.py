@@ -17,6 +17,7 @@ from partwhole.audit.settings import Settings
 from partwhole.audit.wording import (
     alone,
     alone_predicts,
+    by_itself,
     combination,
     conjunction,
     count,
@@ -233,6 +234,7 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
     misleading = [item for item in evidence.shortcuts if item.misleads]
     for shortcut in misleading[:MOST_SHORTCUTS]:
         name = alone(case, shortcut)
+        its, s = ("its", "s") if len(shortcut.components) == 1 else ("their", "")
         closely = "how closely the answers of your network follow"
         if case.has_labels:
             closely = "in how many test rows your network answers"
@@ -243,23 +245,29 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
             "shortcut",
             case,
             f"{alone_predicts(case, shortcut)}.{_counted(case, shortcut)}{examples} A learner that "
-            f"relies on {name} is misled. Add training rows in which its values have other "
+            f"relies on {name} is misled. Add training rows in which {its} values have other "
             f"targets; or, if the split is meant to test this, keep it and report {closely} what "
-            f"{name} alone predicts.",
+            f"{by_itself(case, shortcut)} predict{s}.",
             _tested_rows(case),
             name,
         )
-    weaker = misleading[MOST_SHORTCUTS:]
-    if weaker:
-        does = "gives the right answer in" if case.has_labels else "explains"
-        listed = "; ".join(f"{alone(case, item)} {percent(item.train)}" for item in weaker)
+    more = misleading[MOST_SHORTCUTS:]
+    if more:
+        does = "explains"
+        listed = [f"{alone(case, item)} {percent(item.train)}" for item in more]
+        if case.has_labels:
+            does = "gives the right answer in, and of test"
+            listed = [
+                f"{words}, in test {percent(item.test)}"
+                for words, item in zip(listed, more, strict=True)
+            ]
         yield finding_of(
             "shortcut",
             case,
-            f"{count(len(weaker), 'weaker shortcut')} in {printable(case.name)} (with the share of "
-            f"training that each {does}): {listed}.",
+            f"{count(len(more), 'more shortcut')} in {printable(case.name)} (with the share of "
+            f"training that each {does}): {'; '.join(listed)}.",
             _tested_rows(case),
-            "weaker shortcuts",
+            "more shortcuts",
         )
 
 

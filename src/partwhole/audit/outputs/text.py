@@ -27,6 +27,7 @@ from partwhole.audit.wording import (
     OPEN,
     conjunction,
     count,
+    determined_changes,
     explained,
     further_orders,
     number,
@@ -129,8 +130,9 @@ def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
             continue
         sign = "silenced" if finding.silenced is not None else finding.severity
         yield ""
-        rows = count(len(finding.rows), "row")
-        yield f"{sign.upper()}  {finding.rule}  ({printable(finding.split)}; {rows})"
+        # A finding of a whole split has no rows of its own.
+        rows = f"; {count(len(finding.rows), 'row')}" if len(finding.rows) else ""
+        yield f"{sign.upper()}  {finding.rule}  ({printable(finding.split)}{rows})"
         yield from wrapped(finding.message, "    ")
         if finding.silenced is not None:
             yield from wrapped(f"Silenced: {one_line(finding.silenced)}", "    ")
@@ -363,16 +365,17 @@ def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
             f"{additions.of:,} unseen combinations tried):"
         )
         before = additions.determined
+        shares = [before, *(step.determined for step in additions.steps)]
+        changes_in_words = determined_changes(shares, len(evidence.case.held_out))
         for i, step in enumerate(additions.steps):
             # What follows only strengthens what carries over: see the page.
             if before == 1.0:
                 n_more = len(additions.steps) - i
                 yield from _item(f"All are determined then; the page has {n_more:,} more.")
                 break
-            gains = []
+            changes = "no change in what is determined"
             if step.determined != before:
-                gains.append(f"determined {percent(before)} -> {percent(step.determined)}")
-            changes = ", ".join(gains) or "no change in what is determined"
+                changes = f"determined {' -> '.join(changes_in_words[i])}"
             addition = tuple_of(evidence.case, step.values)
             if step.held_out:
                 addition += " (held out: move it into training)"

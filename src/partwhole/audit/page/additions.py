@@ -9,7 +9,7 @@ from partwhole.audit.case import Case
 from partwhole.audit.evidence import Addition, Additions, Evidence
 from partwhole.audit.page.sections import remarks
 from partwhole.audit.page.words import combination, number, share
-from partwhole.audit.wording import count
+from partwhole.audit.wording import count, determined_changes
 from partwhole.page import Html, join, table, tag
 
 
@@ -96,16 +96,18 @@ def _added(
     if not changes:
         return None
     has_share = any(before[0] < 1.0 for before, _ in changes)
+    shares = [changes[0][0][0], *(step.determined for _, step in changes)]
+    of_shares = determined_changes(shares, len(case.held_out), share)
     has_eigenvalue = np.isfinite([[before[1], step.eigenvalue] for before, step in changes]).any()
     lines = []
-    for i, (before, step) in enumerate(changes, first):
-        name = f"{i}. {combination(case.task, step.values)}"
+    for i, (before, step) in enumerate(changes):
+        name = f"{first + i}. {combination(case.task, step.values)}"
         lines.append(
             [
                 join(name, tag("small", "held out: move it into training"))
                 if step.held_out
                 else name,
-                *([f"{share(before[0])} → {share(step.determined)}"] if has_share else []),
+                *([" → ".join(of_shares[i])] if has_share else []),
                 *(
                     [f"{number(before[1], 3)} → {number(step.eigenvalue, 3)}"]
                     if has_eigenvalue
