@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -286,13 +286,14 @@ def test_training_has_no_more_for_a_shortcut_than_kinds_that_its_sums_lack():
     """Each combination that no sum uses is the only one with its target that goes, or does not."""
     n_more = 0
     requests = [
-        (seed, options) for seed in range(3) for options in ({"test_share": 0.1}, {"grades": 2})
+        ({"a": 3, "b": 5, "c": 4}, {"test_share": 0.1}),
+        ({"a": 3, "b": 5, "c": 4}, {"grades": 2}),
+        ({"a": 2, "b": 5, "c": 4}, {"test_share": 0.12, "grades": 2}),
     ]
-    for seed, options in requests:
-        factors = {"a": 3, "b": 5, "c": 4}
+    for (factors, options), seed in product(requests, range(4)):
         design = design_split(factors, shortcut={"b": 0.9}, seed=seed, **options)
         used = {row for i in range(len(design.test)) for row in design.derivation(i)[0].tolist()}
-        kinds = [(a, b % 3 == a) for a, b, _ in design.train.tolist()]
+        kinds = [(a, b % factors["a"] == a) for a, b, _ in design.train.tolist()]
         for row in set(range(len(design.train))) - used:
             n_more += 1
             assert kinds.count(kinds[row]) == 1
