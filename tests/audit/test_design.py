@@ -208,6 +208,15 @@ def test_the_audit_names_the_shortcut_that_was_asked_for_first(factors, options)
         assert sum(min(n, 2) for n in counts) == min(len(split), 2 * n_labels)
 
 
+def test_a_budget_comes_before_a_shortcut_that_leads():
+    factors, options = {"a": 2, "b": 5, "c": 5}, {"test_share": 0.2, "shortcut": {"b": 0.8}}
+    assert len(design_split(factors, seed=1, **options).train) == 9
+    design = design_split(factors, seed=1, budget=8, **options)
+    assert len(design.train) == 8
+    report = audit_split(design.to_frame(), list(factors), "target", "split", add=0)
+    assert ("b",) in misleading(report)[0]
+
+
 def test_a_shortcut_that_was_not_asked_for_is_named():
     factors = {"a": 6, "b": 3, "c": 3, "d": 5}
     design = design_split(factors, require_order=3, test_share=0.2, seed=10)

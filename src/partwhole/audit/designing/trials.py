@@ -75,7 +75,10 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A design of the trials, with what is kept of it least in another."""
+    """A design of the trials, and its place among them.
+
+    `ratio` is the least ratio of the noise of a grade to that of the grade before.
+    """
 
     request: Request
     ratio: float
@@ -91,9 +94,13 @@ class Trial:
         """Return numbers that are smaller for better designs."""
         design, sizes = self.design, np.bincount(self.design.grade)[1:]
         is_audited = self.request.pull is not None and self.is_small
+        unnamed, behind = self.unshown if is_audited else (0.0, 0.0)
+        budget = self.request.budget
         return (
             float(self.lacking),
-            *(self.unshown if is_audited else (0.0, 0.0)),
+            unnamed,
+            float(budget is not None and len(design.train) > budget),
+            behind,
             max(1.0, float(np.ptp(sizes))),
             float(len(design.train)),
             -self.ratio,
@@ -105,7 +112,7 @@ class Trial:
 
     def is_as_small(self, other: Trial) -> bool:
         """Return whether its training set and its grades are as good as those of another trial."""
-        return self.key[:7] == other.key[:7]
+        return self.key[:8] == other.key[:8]
 
     @property
     def lacking(self) -> int:
