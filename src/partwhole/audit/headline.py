@@ -11,7 +11,7 @@ from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence, Rung, Shortcut
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import Finding
-from partwhole.audit.wording import conjunction, count, number, percent, printable
+from partwhole.audit.wording import by_itself, conjunction, count, number, percent, printable
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
@@ -296,14 +296,17 @@ def _misled(report: AuditReport) -> Iterator[str]:
     if finding is None or item is None:
         return
     shortcut = item.shortcuts[0]
+    name, is_pair = by_itself(item.case, shortcut), len(shortcut.components) > 1
     if not item.case.has_labels:
         yield (
-            f"Shortcut: {finding.subject} alone explains {percent(shortcut.train)} of training"
+            f"Shortcut: {name} {'explain' if is_pair else 'explains'} {percent(shortcut.train)} of "
+            "training"
             f"{_of_rows(item.case, shortcut)}, but not {printable(item.case.name)}"
         )
         return
     yield (
-        f"Shortcut: {finding.subject} alone is right in {percent(shortcut.train)} of training"
+        f"Shortcut: {name} {'are' if is_pair else 'is'} right in {percent(shortcut.train)} of "
+        "training"
         f"{_of_rows(item.case, shortcut)} and {percent(shortcut.test)} of "
         f"{printable(item.case.name)}"
     )

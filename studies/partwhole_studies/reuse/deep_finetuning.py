@@ -158,17 +158,18 @@ def numbers(data: xr.Dataset) -> dict[str, float | Estimate]:
     needed = data.needed
     cost = needed.sel(rescale=small) / needed.sel(rescale=1.0)
     three = needed.sel(depth=3, rescale=small)
-    orders = {depth: order(depth) for depth in DEPTHS}
-    reuse = {depth: 2.0 / depth - of[0] for depth, of in orders.items()}
+    means = needed.mean("seed")
     return {
         "small": small,
-        "two": geometric_mean(cost.sel(depth=2, active=dense)),
+        "two_whole": float(means.sel(depth=2, rescale=1.0, active=dense)),
+        "two_small": float(means.sel(depth=2, rescale=small, active=dense)),
+        "three_small": float(means.sel(depth=3, rescale=small, active=dense)),
+        "three_sparse": float(means.sel(depth=3, rescale=small, active=sparse)),
         "deep": geometric_mean(cost.sel(depth=DEPTHS[1:], active=dense).mean("depth")),
-        "gain": geometric_mean(three.sel(active=sparse) / three.sel(active=dense)),
         "against": geometric_mean((three / needed.sel(depth=2, rescale=small)).mean("active")),
         "exponent_two": _exponent(data, 2, small),
         "exponent_three": _exponent(data, 3, small),
-        "reuse": float(reuse[3]),
+        "reuse": 2.0 / 3.0 - float(order(3)[0]),
         "unsolved": float(data.unsolved.sum()),
         "off": float(data.off.max()),
     }
