@@ -187,14 +187,12 @@ def figure(data: xr.Dataset) -> Figure:
             top.plot(data.rescale, needed, **marks, label=f"{depth} layers" if filled else None)
         bottom.plot(RATIOS, order(depth), **look(i))
         bottom.plot(RATIOS, 2.0 / depth - order(depth), **look(i))
-    top.set(
-        xscale="log", yscale="log", xlabel="factor of pretrained layers", ylabel="samples needed"
-    )
+    top.set(xscale="log", ylim=0, xlabel="factor of pretrained layers", ylabel="samples needed")
     bottom.set(
         xscale="log", xlabel="pretrained over new coefficient", ylabel="power of the penalty"
     )
     words = f"filled: all {dense} pretrained features in the main task; open: {sparse} of them"
-    name(top, 0.02, 0.95, words, QUIET, transform=top.transAxes)
+    top.set_title(words, fontsize=9, color=QUIET, loc="left")
     name(bottom, 0.02, 0.88, "order", QUIET, transform=bottom.transAxes)
-    name(bottom, 0.02, 0.3, "feature dependence", QUIET, transform=bottom.transAxes)
+    name(bottom, 0.02, 0.14, "feature dependence", QUIET, transform=bottom.transAxes)
     return key(drawn)
