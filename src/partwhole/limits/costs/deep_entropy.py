@@ -294,7 +294,7 @@ def pretrained_weights(
         "take other units of inputs or targets",
     )
 
-    def other(larger: np.ndarray) -> np.ndarray:
+    def shrunk(larger: np.ndarray) -> np.ndarray:
         """Return the smaller weight, in units of the initial ones."""
         if depth == 2:
             return 1.0 / larger
@@ -305,10 +305,10 @@ def pretrained_weights(
     low, high = np.maximum(wanted ** (1.0 / depth), 1.0), (wanted + 1.0) ** (1.0 / depth)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        below = middle**depth - other(middle) ** depth < wanted
+        below = middle**depth - shrunk(middle) ** depth < wanted
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     # Both weights of a coefficient of 0 are exactly equal.
     larger = np.where(size > 0.0, scale * low, scale)
-    smaller = np.where(size > 0.0, scale * other(low), scale)
+    smaller = np.where(size > 0.0, scale * shrunk(low), scale)
     positive = coefficients >= 0.0
     return np.where(positive, larger, smaller), np.where(positive, smaller, larger)
