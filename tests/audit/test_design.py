@@ -199,9 +199,9 @@ def test_the_audit_names_the_shortcut_that_was_asked_for_first(factors, options)
     frame = design.to_frame()
     report = audit_split(frame, list(factors), "target", "split", require_order=order, add=0)
     (asked,) = options["shortcut"]
-    found = misleading(report)
-    assert [names[0] for names in found] == [(asked,)] * options.get("grades", 1)
-    assert {names for split in found for names in split} - {(asked,)} == set(design.others)
+    misled = misleading(report)
+    assert [names[0] for names in misled] == [(asked,)] * options.get("grades", 1)
+    assert {names for split in misled for names in split} - {(asked,)} == set(design.others)
     n_labels = next(iter(factors.values()))
     for _, split in frame[frame["split"] != "train"].groupby("split"):
         counts = split["target"].value_counts().tolist()
@@ -223,8 +223,8 @@ def test_a_shortcut_that_was_not_asked_for_is_named():
     report = audit_split(
         design.to_frame(), list(factors), "target", "split", require_order=3, add=0
     )
-    (found,) = misleading(report)
-    assert tuple(found) == design.others == (("b", "c"), ("c", "d"), ("b", "d"))
+    (shortcut,) = misleading(report)
+    assert tuple(shortcut) == design.others == (("b", "c"), ("c", "d"), ("b", "d"))
     assert design.describe().endswith(
         " An audit of these rows finds 3 shortcuts that were not asked for: b and c together; c "
         "and d together; b and d together."

@@ -75,5 +75,5 @@ def test_the_order_of_values_changes_no_draw():
 
 def test_rows_are_drawn_without_regard_to_columns():
     rule = HoldOut("rows", 0.3, seed=4)
-    one, other = (read_table(FRAME, names, "y", rule) for names in (PARTS, [*PARTS, "a group"]))
-    assert one.split.tolist() == other.split.tolist()
+    plain, grouped = (read_table(FRAME, names, "y", rule) for names in (PARTS, [*PARTS, "a group"]))
+    assert plain.split.tolist() == grouped.split.tolist()

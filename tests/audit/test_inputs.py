@@ -612,8 +612,8 @@ def test_many_numbers_as_values_are_pointed_out(tmp_path):
     gaps.to_csv(tmp_path / "t.csv", index=False)
     roles = (["age", "sex"], "pay", "split")
     for table in (gaps, gaps.astype({"age": float}), tmp_path / "t.csv"):
-        found = read_table(table, *roles, missing="value")
-        assert remark.replace("22", "21") in found.remarks
+        read = read_table(table, *roles, missing="value")
+        assert remark.replace("22", "21") in read.remarks
         in_bins = read_table(table, *roles, missing="value", bins={"age": 4})
         assert not any("numbers as values" in text for text in in_bins.remarks)
         assert len(in_bins.values[0]) == 5

@@ -141,7 +141,7 @@ def test_interactions_are_not_estimated_as_noise():
     assert report.headline.startswith(
         "Not supported if parts add up (order 1): they do not add up to the targets"
     )
-    (finding,) = [one for one in report.findings if one.rule == "not-solvable"]
+    (finding,) = [item for item in report.findings if item.rule == "not-solvable"]
     assert "The best sum of at most 2 components leaves a standard deviation of" in finding.message
     assert "% is more." in finding.message
     assert "Proof" not in finding.message
@@ -164,7 +164,7 @@ def test_noise_that_may_be_all_there_is_decides_nothing():
     frame["y"] = np.random.default_rng(1).normal(size=len(frame))
     report = audit_split(frame, ["a", "b"], "y", "split", noise="estimate", add=0)
     assert report.solvable is None
-    (finding,) = [one for one in report.findings if one.rule == "not-decided"]
+    (finding,) = [item for item in report.findings if item.rule == "not-decided"]
     assert finding.severity == "error"
     assert "so that noise may be all there is. Add rows, or repeat combinations." in finding.message
 
@@ -177,7 +177,7 @@ def test_repeats_that_do_not_excuse_are_named_with_what_they_would():
     frame = pd.concat([frame] * 3, ignore_index=True)
     frame["y"] += 0.3 * rng.normal(size=len(frame))
     report = audit_split(frame, ["a", "b"], "y", "split", add=0)
-    (finding,) = [one for one in report.findings if one.rule == "not-solvable"]
+    (finding,) = [item for item in report.findings if item.rule == "not-solvable"]
     assert "Rows of the same combination differ with a standard deviation of 0." in finding.message
     assert "% is more." in finding.message
     assert "0.0001 %" not in finding.message

@@ -414,14 +414,14 @@ def test_small_shares_of_additions_are_counts():
     assert "determined 0 -> 2 of 1,260" in text
     assert "determined 2 -> 6 of 1,260" in text
     assert "0 → 2 of 1,260" in page
-    (finding,) = [one for one in report.findings if one.rule == "not-determined"]
+    (finding,) = [item for item in report.findings if item.rule == "not-determined"]
     assert "would raise the determined ones to 2 of 1,260." in finding.message
 
 
 def test_a_finding_without_rows_counts_none():
     report = audit_split(BLOCKS, COLUMNS, "target", "split")
-    one = replace(report.findings[0], rows=np.zeros(0, dtype=np.int64))
-    for finding, words in ((one, "(test)"), (report.findings[0], "(test; ")):
+    finding_of_none = replace(report.findings[0], rows=np.zeros(0, dtype=np.int64))
+    for finding, words in ((finding_of_none, "(test)"), (report.findings[0], "(test; ")):
         heading = replace(report, findings=(finding,)).to_text()
         assert f"{finding.rule}  {words}" in heading
         assert " 0 rows" not in heading

@@ -408,9 +408,9 @@ def test_what_is_not_decided_is_an_error_but_not_called_unsupported():
     (evidence,) = report.evidence
     open_ = replace(evidence, solvability=replace(evidence.solvability, solvable=None))
     findings = judge([open_], Settings())
-    assert [one.severity for one in findings if one.rule == "not-decided"] == ["error"]
+    assert [item.severity for item in findings if item.rule == "not-decided"] == ["error"]
     assert not [one for one in findings if one.rule == "not-solvable"]
-    undecided = tuple(one for one in findings if one.rule == "not-decided")
+    undecided = tuple(item for item in findings if item.rule == "not-decided")
     report = replace(report, evidence=(open_,), findings=undecided)
     assert report.solvable is None
     assert report.verdict == "undecided"
@@ -559,10 +559,10 @@ def test_many_shortcuts_are_summed_up():
 def test_shortcuts_of_numbers_after_the_first_have_shares_of_training():
     report = audit(shortcut(True).assign(target=lambda f: 1.0 * (f["target"] == "yes")))
     (evidence,) = report.evidence
-    one = evidence.shortcuts[0]
-    many = replace(evidence, shortcuts=(one,) * (MOST_SHORTCUTS + 1))
-    told = [finding for finding in judge([many], Settings()) if finding.rule == "shortcut"]
-    assert told[-1].message == (
+    first = evidence.shortcuts[0]
+    many = replace(evidence, shortcuts=(first,) * (MOST_SHORTCUTS + 1))
+    findings = [finding for finding in judge([many], Settings()) if finding.rule == "shortcut"]
+    assert findings[-1].message == (
         "1 more shortcut in test (with the share of training that each explains): second 100 %."
     )
 
@@ -572,7 +572,7 @@ def test_a_pair_that_misleads_is_named_together():
     frame = pd.DataFrame(lines, columns=[*COLUMNS, "third"])
     frame["split"] = np.where(np.arange(len(frame)) // 12 % 3 > 0, "train", "test")
     swapped = (frame["first"] + frame["second"] + (frame["split"] == "test")) % 2
-    for target, told in (
+    for target, words in (
         (
             swapped.map({0: "no", 1: "yes"}),
             "first and second together give the right target in 100 % of training rows (weighted "
@@ -589,7 +589,7 @@ def test_a_pair_that_misleads_is_named_together():
             frame.assign(target=target), [*COLUMNS, "third"], "target", "split", add=0
         )
         (finding,) = found(report, "shortcut")
-        assert finding.message.startswith(told)
+        assert finding.message.startswith(words)
         assert finding.subject == "first and second"
         assert " A learner that relies on first and second is misled. " in finding.message
         assert "in which their values have other targets" in finding.message

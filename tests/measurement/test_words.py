@@ -298,8 +298,8 @@ def test_notes_are_said_once_and_do_not_contradict_each_other():
     assert len(set(notes)) == len(notes)
     assert any(note.endswith("; groups are not kept") for note in notes)
     assert not any("noise that trials of a group share" in note for note in notes)
-    one = pw.measure(named(parts(np.random.default_rng(1)), groups=run), bootstrap=20).notes
-    assert any("noise that trials of a group share" in note for note in one)
+    notes = pw.measure(named(parts(np.random.default_rng(1)), groups=run), bootstrap=20).notes
+    assert any("noise that trials of a group share" in note for note in notes)
 
 
 def test_the_number_of_dichotomies_is_in_short():
@@ -342,10 +342,10 @@ def test_imprecise_shares_are_noted_only_where_they_are_printed():
                 note.startswith(f"{grading.component}: ") and "shares are imprecise" in note
                 for note in result.notes
             )
-            shown = "explain" in grading_in_words(grading)
+            explains = "explain" in grading_in_words(grading)
             imprecise = any("shares are imprecise" in note for note in grading.notes)
-            assert noted == (shown and imprecise)
-            kinds.add((shown, imprecise))
+            assert noted == (explains and imprecise)
+            kinds.add((explains, imprecise))
     assert kinds >= {(True, True), (False, True)}
 
 
@@ -371,7 +371,7 @@ def test_the_page_has_what_saliences_alone_explain_of_each_condition(side):
     for place, (index, cell) in enumerate(
         zip(readouts.recording.conditions[readouts.condition, 0], cells, strict=True)
     ):
-        for answers, shown in zip((readouts.from_saliences, readouts.predicted), cell, strict=True):
+        for answers, text in zip((readouts.from_saliences, readouts.predicted), cell, strict=True):
             # Two values have one output, that of the second.
             answer = answers[place, index] if side > 2 else answers[place, 0] * (2 * index - 1)
-            assert float(shown.replace("−", "-")) == pytest.approx(answer, abs=0.0051)
+            assert float(text.replace("−", "-")) == pytest.approx(answer, abs=0.0051)

@@ -195,7 +195,7 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
     names = case.table.target
     target = printable(names[0]) if len(names) == 1 else "the targets"
     name, test = by_itself(case, shortcut), printable(case.name)
-    s, one = ("s", "it predicts") if len(shortcut.components) == 1 else ("", "they predict")
+    s, predicts = ("s", "it predicts") if len(shortcut.components) == 1 else ("", "they predict")
     if case.has_labels:
         of_rows = (
             f"of those with values of {test}"
@@ -211,7 +211,7 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
         verb = "differs" if len(names) == 1 else "differ"
         return (
             f"{name} explain{s} {percent(shortcut.train)} of how {target} {verb} from the mean of "
-            f"training there (in rows with the values of {test}); in {test}, where {one} a "
+            f"training there (in rows with the values of {test}); in {test}, where {predicts} a "
             f"difference of 1, {target} {verb} from that mean by {number(shortcut.test)}"
         )
     rises, it = ("rises", "it") if len(names) == 1 else ("rise", "they")
@@ -219,7 +219,7 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
     does = does if shortcut.test < 0 else rises
     return (
         f"{name} explain{s} {percent(shortcut.train)} of the variance of {target} in training; "
-        f"in {test}, where {one} that {target} {rises} by 1, {it} {does} by "
+        f"in {test}, where {predicts} that {target} {rises} by 1, {it} {does} by "
         f"{number(abs(shortcut.test))}"
     )
 

@@ -319,17 +319,17 @@ def _hold_out(unit: Literal["rows", "combinations"], share: float, seed: int) ->
     return HoldOut(unit, share, seed)
 
 
-def _require_both(train: str, test: tuple[str, ...], other: str) -> None:
+def _require_both(train: str, test: tuple[str, ...], assigned: str) -> None:
     """Refuse files of training without those of test, or beside another split."""
     files = [name for name in (train, *test) if Path(name).name.lower().endswith(TABLES)]
     require(
-        not (files and other),
+        not (files and assigned),
         "files in --train and --test are the split",
-        f"{' and '.join(files)}, and {other}",
-        f"leave out {other}, or name one table",
+        f"{' and '.join(files)}, and {assigned}",
+        f"leave out {assigned}, or name one table",
     )
     rule = "without a table, --train and --test name files"
-    if other:
+    if assigned:
         return
     require(
         not test or train != "train",

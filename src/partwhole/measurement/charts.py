@@ -131,8 +131,8 @@ def accuracies(readouts: HeldOutReadouts, verdicts: Verdicts) -> Html:
             readouts.accuracy[:, j], readouts.measured_accuracy[:, j], verdicts.of(j),
             answered[:, j], strict=True,
         )  # fmt: skip
-        for predicted, measured, verdict, shown in pairs:
-            if not shown:
+        for predicted, measured, verdict, is_answered in pairs:
+            if not is_answered:
                 continue
             kind = f"{style(j)} {'open' if verdict == OPEN else 'dot'}"
             marks.append(

@@ -37,21 +37,21 @@ def marks(name: str) -> bool:
 
 def notes_on_columns(recording: Recording) -> list[str]:
     """Return which components may be none, and which follow from another."""
-    found = [name for name in recording.names if marks(name)]
+    marked = [name for name in recording.names if marks(name)]
     notes = []
-    if found:
-        one = len(found) == 1
+    if marked:
+        is_one = len(marked) == 1
         notes.append(
-            f"{listed(found)} {'was' if one else 'were'} read as "
-            f"{'a component' if one else 'components'} of the condition; if "
-            f"{'it marks' if one else 'they mark'} runs, sessions or a split, pass --groups, "
+            f"{listed(marked)} {'was' if is_one else 'were'} read as "
+            f"{'a component' if is_one else 'components'} of the condition; if "
+            f"{'it marks' if is_one else 'they mark'} runs, sessions or a split, pass --groups, "
             "--sessions or --split, or name all components by --components (in Python groups, "
             "sessions and components of from_trials)"
         )
-    for follower, other in followers(recording):
+    for follower, leader in followers(recording):
         name = recording.names[follower]
         notes.append(
-            f"{name} follows from {recording.names[other]}: no two conditions differ in {name} "
+            f"{name} follows from {recording.names[leader]}: no two conditions differ in {name} "
             "alone, so that these two cannot be told apart as parts; leave one of them out"
         )
     return notes
@@ -64,13 +64,13 @@ def followers(recording: Recording) -> list[tuple[int, int]]:
     """
     rows = recording.conditions
     n_values = [len(np.unique(column)) for column in rows.T]
-    found: dict[int, int] = {}
-    for c, other in permutations(range(recording.n_components), 2):
-        together = len(np.unique(rows[:, [c, other]], axis=0))
-        equal = n_values[c] == n_values[other]
-        if n_values[c] > 1 and together == n_values[other] and not (equal and c < other):
-            found.setdefault(c, other)
-    return sorted(found.items())
+    leaders: dict[int, int] = {}
+    for c, leader in permutations(range(recording.n_components), 2):
+        together = len(np.unique(rows[:, [c, leader]], axis=0))
+        equal = n_values[c] == n_values[leader]
+        if n_values[c] > 1 and together == n_values[leader] and not (equal and c < leader):
+            leaders.setdefault(c, leader)
+    return sorted(leaders.items())
 
 
 def printed(notes: Iterable[str]) -> tuple[str, ...]:
@@ -87,8 +87,8 @@ def printed(notes: Iterable[str]) -> tuple[str, ...]:
 def in_conditions(error: InputError) -> InputError:
     """Return the error with conditions and trials in place of tuples and samples."""
     text = str(error)
-    for word, other in (("tuple", "condition"), ("sample", "trial")):
-        text = re.sub(rf"\b{word}(s?)\b", rf"{other}\1", text)
+    for word, plain in (("tuple", "condition"), ("sample", "trial")):
+        text = re.sub(rf"\b{word}(s?)\b", rf"{plain}\1", text)
     return InputError(text)
 
 

@@ -56,10 +56,10 @@ def headline(measurement: Measurement) -> str:
     if len(names) == 1:
         return f"With {names[0]} alone there is nothing to combine: add a second column."
     if followed := followers(measurement.recording):
-        c, other = followed[0]
+        c, leader = followed[0]
         return (
             f"How compositional these responses are cannot be said of {names[c]} beside "
-            f"{names[other]}, from which it follows."
+            f"{names[leader]}, from which it follows."
         )
     if np.isnan(list(result.saliences.values())).any():
         return "How compositional these responses are cannot be said from these trials."
@@ -96,8 +96,8 @@ def _of_one(measurement: Measurement) -> str:
         )
         if present
     ]
-    found = f" Measured here: {listed(measured)}." if measured else ""
-    return f"How compositional responses are can be said of two components or more.{found}"
+    also = f" Measured here: {listed(measured)}." if measured else ""
+    return f"How compositional responses are can be said of two components or more.{also}"
 
 
 def _some_alike(measurement: Measurement) -> bool:

@@ -110,9 +110,9 @@ class Trial:
             _unasked(self.request, design),
         )
 
-    def is_as_small(self, other: Trial) -> bool:
+    def is_as_small(self, trial: Trial) -> bool:
         """Return whether its training set and its grades are as good as those of another trial."""
-        return self.key[:8] == other.key[:8]
+        return self.key[:8] == trial.key[:8]
 
     @property
     def lacking(self) -> int:
@@ -138,8 +138,8 @@ class Trial:
         assert self.request.pull is not None
         asked = (self.request.pull.factor,)
         return (
-            float(sum(asked not in found for found in self.shortcuts)),
-            float(sum(found[:1] != (asked,) for found in self.shortcuts)),
+            float(sum(asked not in split for split in self.shortcuts)),
+            float(sum(split[:1] != (asked,) for split in self.shortcuts)),
         )
 
     @property
@@ -152,8 +152,8 @@ class Trial:
         """Return the shortcuts that are not asked for."""
         pull = self.request.pull
         asked = () if pull is None else ((pull.factor,),)
-        found = dict.fromkeys(c for split in self.shortcuts for c in split)
-        return tuple(c for c in found if c not in asked)
+        every = dict.fromkeys(c for split in self.shortcuts for c in split)
+        return tuple(c for c in every if c not in asked)
 
 
 def best_design(request: Request, rng: np.random.Generator) -> SplitDesign:

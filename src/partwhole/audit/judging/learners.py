@@ -8,7 +8,7 @@ import numpy as np
 
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence
-from partwhole.audit.judging.finding import NO_ROWS, finding_of
+from partwhole.audit.judging.finding import finding_of
 from partwhole.audit.outputs.lines import one_line
 from partwhole.audit.predicted import Point, Prediction, SalienceSweep
 from partwhole.audit.predictions_in_words import (
@@ -53,7 +53,7 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
         why = f"was not decided in {solvability.seconds:.1f} s. Raise the time limit."
         if solvability.remarks:
             why = f"cannot be decided: {' '.join(solvability.remarks)}"
-        yield finding_of("not-decided", case, f"{asked} {why}")
+        yield finding_of("not-decided", case, f"{asked} {why}", case.rows_of(case.held_out))
         return
     proof = solvability.certificate
     higher = (
@@ -69,7 +69,7 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
         f"{_proof(case, solvability)} {_unexplained(solvability)}Choose "
         f"targets that such learners can give, {higher}or train a network that learns its features "
         "and check its predictions.",
-        NO_ROWS if proof is None else case.rows_of(proof.rows),
+        case.rows_of(case.held_out if proof is None else proof.rows),
     )
 
 
