@@ -146,6 +146,9 @@ def test_saliences_of_the_user_move_the_predictions_and_the_limit():
     assert finding.message.startswith(words)
     for text in (doubled.to_html(), " ".join(doubled.to_text().split())):
         assert words in text
+    tripled = audit_split(frame, COMPONENTS, "name", "split", add=0, salience={"colour": 3.0})
+    worst = f"{100 * tripled.evidence[0].sweep.unchanged.min():.0f} % of rows are predicted right"
+    assert f", but with the saliences that are given as little as {worst}" in tripled.headline
     # A limit is that of the salience, not of its change.
     more = audit_split(frame, COMPONENTS, "name", "split", add=0, salience={"colour": 1.5})
     (ours,), (theirs,) = (

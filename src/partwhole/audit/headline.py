@@ -9,6 +9,7 @@ import numpy as np
 
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence, Rung, Shortcut
+from partwhole.audit.predictions_in_words import too_salient
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import Finding
 from partwhole.audit.wording import by_itself, conjunction, count, number, percent, printable
@@ -87,7 +88,7 @@ def _at_the_required_order(report: AuditReport) -> str:
         sentence += ", without the measured representation"
     if silenced:
         sentence += f", with {count(silenced, 'error')} silenced"
-    return sentence + next(_at_the_measured(report), "")
+    return sentence + next(_at_the_measured(report), "") + next(_at_given_saliences(report), "")
 
 
 def _undecided(report: AuditReport) -> str:
@@ -130,6 +131,19 @@ def _at_the_measured(report: AuditReport) -> Iterator[str]:
         else:
             slope = 0.0 if abs(point.leak_slope) < ROUNDING else point.leak_slope
             yield (f", but {where} predictions change by {number(slope)} where targets change by 1")
+
+
+def _at_given_saliences(report: AuditReport) -> Iterator[str]:
+    """Say how many rows the worst learner predicts right with the saliences that are given."""
+    for item in report.evidence:
+        sweep = item.sweep
+        if sweep is None or sweep.are_equal or not too_salient(item.case, sweep):
+            continue
+        worst = percent(float(np.nanmin(sweep.unchanged)))
+        yield (
+            f", but with the saliences that are given as little as {worst} of rows are predicted "
+            f"right{_of_split(report, item.case.name)}"
+        )
 
 
 def _as_far_as_they_do(report: AuditReport) -> str:
