@@ -200,7 +200,11 @@ def _without_unseen(report: AuditReport) -> Iterator[str]:
             return
     n_rows = sum(len(item.remainder.left_out) for item in rests if item.remainder is not None)
     if n_rows:
-        yield f"Supported without the {count(n_rows, 'row')} with values or labels training lacks"
+        of_all = " of all test splits" if len(rests) > 1 else ""
+        yield (
+            f"Supported without the {count(n_rows, 'row')}{of_all} with values or labels training "
+            "lacks"
+        )
 
 
 def orders(report: AuditReport) -> list[int]:
