@@ -379,7 +379,14 @@ def test_the_table_and_the_public_name():
         ({"theory": OTHER}, r"predicts the rows of the task, shape .81,.; got .72,.; solve the"),
         ({"theory": FAILED}, "a limit is compared if it is solved; got INFEASIBLE; see its"),
         ({"has_learned": [True, False]}, "one entry for each run; got 2 for 1"),
-        ({"answers": np.full(81, np.inf)}, "finite numbers; got 81 that are not"),
+        (
+            {"answers": np.full(81, np.inf)},
+            "finite numbers; got 81 that are not; give one for every row, those of training too",
+        ),
+        (
+            {"answers": np.stack([np.zeros(81), np.full(81, np.nan)])},
+            "finite numbers; got 81 that are not; pass has_learned to leave those runs out",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(changes, message):

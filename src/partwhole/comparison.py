@@ -280,12 +280,14 @@ def _learned(
         f"{learned.size} for {runs}",
         "leave it out if all have",
     )
-    broken = int(np.sum(~np.isfinite(answers[learned])))
+    broken = ~np.isfinite(answers[learned]).reshape(int(learned.sum()), -1).all(axis=1)
     require(
-        broken == 0,
+        not broken.any(),
         "answers of runs that have learned are finite numbers",
-        f"{broken} that are not",
-        "pass has_learned to leave those runs out",
+        f"{int(np.sum(~np.isfinite(answers[learned])))} that are not",
+        "give one for every row, those of training too"
+        if broken.all()
+        else "pass has_learned to leave those runs out",
     )
     if not has_margins:
         return learned
