@@ -672,6 +672,11 @@ def test_many_labels_are_hashed(monkeypatch, solvable):
     assert "too many for one output each: each is hashed to 8 numbers" in report.to_text().replace(
         "\n    ", " "
     )
+    assert report.table.is_hashed
+    for finding in report.findings:
+        if finding.rule == "not-solvable":
+            assert "but not for random numbers that stand for the labels." in finding.message
+            assert "deviation as noise" not in finding.message
     # The numbers depend on the label's text alone.
     again = audit_split(frame.iloc[::-1], ["a", "b", "c"], "y", "split", require_order=2, add=0)
     np.testing.assert_array_equal(again.table.targets[::-1], report.table.targets)

@@ -53,6 +53,8 @@ class AuditTable:
         The line of the file with row 0, if each row is one line; otherwise None.
     occurrences : Occurrences or None
         The components before any was left out, if a shared value occurs several times in a row.
+    is_hashed : bool
+        Whether targets are numbers into which many labels are hashed.
     positions : tuple of (tuple of float, or None), length C, or ()
         Of an ordered component the increasing positions of its values; empty if none is ordered.
     """
@@ -72,6 +74,7 @@ class AuditTable:
     remarks: tuple[str, ...] = ()
     first_line: int | None = None
     occurrences: Occurrences | None = None
+    is_hashed: bool = False
     positions: tuple[tuple[float, ...] | None, ...] = ()
 
     def __repr__(self) -> str:

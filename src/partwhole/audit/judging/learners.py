@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -36,6 +37,7 @@ from partwhole.limits.proofs.solvability import Solvability
 
 # Values that are named in a finding.
 MOST_NAMED = 5
+OF_TARGETS = re.compile(r"but the targets give .*?= -?[\d.e+-]+\.")
 
 
 def _learners(case: Case) -> str:
@@ -66,7 +68,7 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
         case,
         f"No learner of order {case.order} can answer all "
         f"{count(len(case.held_out), 'held-out combination')} of {name}. "
-        f"{_proof(case, solvability)} {_unexplained(solvability)}Choose "
+        f"{_proof(case, solvability)} {_unexplained(case, solvability)}Choose "
         f"targets that such learners can give, {higher}or train a network that learns its features "
         "and check its predictions.",
         case.rows_of(case.held_out if proof is None else proof.rows),
@@ -76,13 +78,17 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
 def _proof(case: Case, solvability: Solvability) -> str:
     """Return why not, without the words that repeat that it is not solvable."""
     words = one_line(explained(case, solvability)).removeprefix("Not solvable: ")
+    if case.table.is_hashed:
+        # Numbers of hashed labels say nothing to a reader.
+        words = OF_TARGETS.sub("but not for random numbers that stand for the labels.", words)
     is_sum = words.startswith(("f(", "f[")) or not words[:1].isalpha()
     return f"Proof: {words}" if is_sum else f"{words[:1].upper()}{words[1:]}"
 
 
-def _unexplained(solvability: Solvability) -> str:
+def _unexplained(case: Case, solvability: Solvability) -> str:
     """Say how much of the variance of numbers the best sum leaves unexplained, and the limit."""
-    if solvability.kind != "regression" or np.isnan(solvability.r_squared):
+    is_number = solvability.kind == "regression" and not case.table.is_hashed
+    if not is_number or np.isnan(solvability.r_squared):
         return ""
     if solvability.remarks:
         # Of the noise, which the share exceeds.

@@ -188,6 +188,7 @@ def read_tables(
                 labels=head.labels,
                 split_names=names,
                 remarks=tuple(here),
+                is_hashed=head.is_hashed,
                 positions=positions_of(arranged.positions, of_names, of_values),
                 **shared,
             )

@@ -35,6 +35,8 @@ class Head:
     targets, label, labels
         As in `AuditTable`.
     remarks : tuple of str
+    is_hashed : bool
+        Whether targets are numbers into which many labels are hashed.
     """
 
     names: tuple[str, ...]
@@ -42,6 +44,7 @@ class Head:
     label: Int[np.ndarray, " n"] | None = None
     labels: tuple[Hashable, ...] | None = None
     remarks: tuple[str, ...] = ()
+    is_hashed: bool = False
 
 
 def read_targets(
@@ -208,7 +211,7 @@ def _hashed(
         "every label is a sum of conjunctions, and predictions are of the numbers."
     )
     names = tuple(f"{name} {i + 1}" for i in range(HASHED))
-    return Head(names, targets, remarks=(remark,))
+    return Head(names, targets, remarks=(remark,), is_hashed=True)
 
 
 def conflicts(
