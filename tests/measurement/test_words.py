@@ -16,7 +16,7 @@ import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.measurement import measurement as module
 from partwhole.measurement.gains import UNEQUAL, gain_variation
-from partwhole.measurement.notes import followers, marks, notes_on_columns
+from partwhole.measurement.notes import followers, marks, notes_on_columns, notes_on_neurons
 from partwhole.measurement.readout_words import readout_in_words, verdicts_of
 from partwhole.measurement.separation import separation_of
 from partwhole.measurement.uneven_noise import UNEVEN, noise_variation
@@ -418,3 +418,22 @@ def test_noise_of_single_trials_has_no_variation():
     rows = np.array(list(product(range(4), range(4))))
     responses = np.random.default_rng(0).normal(size=(16, 3))
     assert np.isnan(noise_variation(named(responses, rows)))
+
+
+def test_constant_neurons_are_noted():
+    responses = parts(np.random.default_rng(0))
+    assert notes_on_neurons(named(responses)) == []
+    responses[:, 3] = 0.0
+    responses[:, 7] = 2.5
+    (note,) = notes_on_neurons(named(responses))
+    assert note == (
+        "2 neurons have the same response in all trials, the first in column 3 (from 0): leave "
+        "out what was not recorded"
+    )
+    assert note in pw.measure(named(responses), bootstrap=20).notes
+    # A neuron that a session lacks is constant only if it is where it was recorded.
+    sessions = np.arange(len(GRID)) % 2
+    responses[sessions == 0, 7] = np.nan
+    responses[sessions == 0, 8] = np.nan
+    (note,) = notes_on_neurons(named(responses, sessions=sessions, missing="drop"))
+    assert note.startswith("2 neurons have")

@@ -18,7 +18,7 @@ from partwhole._progress import bar
 from partwhole._types import Bounds, NonNegative, Real, Seed
 from partwhole.features.subsets import over_subsets
 from partwhole.measurement.abstraction import Abstraction, abstraction_of
-from partwhole.measurement.notes import in_conditions, notes_on_columns, printed
+from partwhole.measurement.notes import in_conditions, notes_on_columns, notes_on_neurons, printed
 from partwhole.measurement.separation import not_apart
 from partwhole.measures._samples import Whiten
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
@@ -333,7 +333,7 @@ def measure(
     notes = [*recording.notes, *of_saliences]
     if len(static.blocks) > 1:
         notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
-    notes += [*notes_on_columns(static), *reasons, *more]
+    notes += [*notes_on_columns(static), *notes_on_neurons(static), *reasons, *more]
     readouts = None
     if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.

@@ -57,6 +57,20 @@ def notes_on_columns(recording: Recording) -> list[str]:
     return notes
 
 
+def notes_on_neurons(recording: Recording) -> list[str]:
+    """Return how many neurons are constant: they tell no conditions apart."""
+    # Where a neuron was not recorded its responses are NaN, which fmax and fmin leave out.
+    low, high = (f.reduce(recording.responses, axis=0) for f in (np.fmin, np.fmax))
+    constant = np.flatnonzero((low == high).reshape(len(low), -1).all(axis=1))
+    if not len(constant):
+        return []
+    which = "1 neuron has" if len(constant) == 1 else f"{len(constant):,} neurons have"
+    return [
+        f"{which} the same response in all trials, the first in column {constant[0]} (from 0): "
+        "leave out what was not recorded"
+    ]
+
+
 def followers(recording: Recording) -> list[tuple[int, int]]:
     """Return components whose value is a function of that of another, with that other one.
 
