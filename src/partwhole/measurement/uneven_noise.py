@@ -39,7 +39,7 @@ def noise_variation(recording: Recording, seed: Seed = 0) -> float:
     index = whole.condition_of_trial
     left = whole.responses - (averaging(index, np.bincount(index)) @ whole.responses)[index]
     degrees = np.bincount(index) - 1
-    squares = np.bincount(index, np.sum(left**2, axis=1))
+    squares = np.bincount(index, np.einsum("np,np->n", left, left))
     repeated = degrees > 0
     nu, total = int(degrees.sum()), float(squares.sum())
     if repeated.sum() < 2 or not total > 0.0:
