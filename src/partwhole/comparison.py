@@ -280,7 +280,7 @@ def _learned(
         f"{learned.size} for {runs}",
         "leave it out if all have",
     )
-    broken = ~np.isfinite(answers[learned]).reshape(int(learned.sum()), -1).all(axis=1)
+    broken = ~np.isfinite(answers[learned]).all(axis=tuple(range(1, answers.ndim)))
     require(
         not broken.any(),
         "answers of runs that have learned are finite numbers",
