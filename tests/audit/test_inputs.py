@@ -642,7 +642,7 @@ def test_without_a_target_the_report_says_what_training_determines(tmp_path):
         assert (mine.determined, mine.lacking) == (theirs.determined, theirs.lacking)
     assert report.findings == ()
     assert report.evidence[0].prediction is None
-    assert not report.evidence[0].undecided
+    assert report.evidence[0].is_better_than_guesses is not None
     assert report.rows_to_frame().columns.tolist() == [
         "row", "split", "a", "b", "c", "status", "why", "help"
     ]  # fmt: skip

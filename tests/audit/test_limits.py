@@ -75,7 +75,6 @@ def test_predictions_that_are_not_computed_are_undecided(monkeypatch, labels):
     evidence = report.evidence[0]
     assert evidence.prediction is None
     assert evidence.is_better_than_guesses is None
-    assert evidence.undecided
     (finding,) = [one for one in report.findings if one.rule == "not-decided"]
     base = "guessing among the labels" if labels else "the mean of training"
     assert finding.message == (
@@ -108,7 +107,6 @@ def test_a_range_that_is_known_in_part_condemns_no_split(labels):
     ]:
         one = replace(evidence, prediction=replace(prediction, points=points, unsolved=unsolved))
         assert one.is_better_than_guesses is known
-        assert one.undecided is (known is None)
         judged = judge([one], Settings())
         assert [each.rule for each in judged if each.rule in (rule, "not-decided")] == rules
 

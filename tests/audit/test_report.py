@@ -67,6 +67,9 @@ def test_the_headline_says_what_the_verdict_leaves_open():
     hopeful = replace(report, evidence=(replace(evidence, prediction=None),), findings=())
     start = "Supported if parts add up (order 1), as far as predictions finished"
     assert hopeful.headline == start
+    # What is not decided and silenced is no prediction that did not finish.
+    silenced = replace(hushed, evidence=(open_,)).headline
+    assert silenced == "Supported if parts add up (order 1), with 2 errors silenced"
     seen = bad.assign(split="train")
     seen.loc[len(seen)] = [0, 0, 0, "test"]
     nothing = audit_split(seen, COLUMNS, "target", "split", add=0)

@@ -353,16 +353,6 @@ class Evidence:
     sweep: SalienceSweep | None = None
 
     @property
-    def undecided(self) -> bool:
-        """Return whether solvability, determination or comparison with guesses is incomplete."""
-        solved, determination = self.solvability, self.determination
-        return (
-            (solved is not None and solved.solvable is None)
-            or (determination is not None and bool(determination.undecided.any()))
-            or (len(self.case.held_out) > 0 and self.is_better_than_guesses is None)
-        )
-
-    @property
     def is_better_than_guesses(self) -> bool | None:
         """Return whether learners are predicted to do better than guessing.
 

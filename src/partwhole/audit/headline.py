@@ -79,7 +79,8 @@ def _at_the_required_order(report: AuditReport) -> str:
     if left_out:
         n_rows = sum(len(rest.left_out) for rest in left_out)
         sentence += f", but for {count(n_rows, 'row')} with values or labels training lacks"
-    if any(item.undecided for item in report.evidence):
+    tested = (item for item in report.evidence if len(item.case.held_out))
+    if any(item.is_better_than_guesses is None for item in tested):
         sentence += ", as far as predictions finished"
     silenced = sum(
         item.severity == "error" and item.silenced is not None for item in report.findings
