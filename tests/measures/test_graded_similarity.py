@@ -32,7 +32,8 @@ def code(kind, n_values, n_contexts=2):
         "circular": np.exp(-1.0 * np.minimum(steps, n_values - steps)),
     }[kind]
     sizes, directions = np.linalg.eigh(kernel)
-    root = directions * np.sqrt(np.maximum(sizes, 0.0))
+    # Symmetric: eigenvectors of equal eigenvalues differ from processor to processor.
+    root = directions * np.sqrt(np.maximum(sizes, 0.0)) @ directions.T
     rows = grid(n_values, n_contexts)
     means = np.hstack([
         2.0 * root[rows[:, 0]], np.eye(n_contexts)[rows[:, 1]], np.eye(len(rows))
@@ -116,16 +117,21 @@ def explained(distances, name):
 @pytest.mark.parametrize("kind", ["ordered", "circular", "line"])
 @pytest.mark.parametrize("offset", [None, 1.0])
 def test_kinds_of_codes(kind, offset):
+    """Shares are means over 12 recordings: three of their standard errors are at most .14."""
     rng = np.random.default_rng(3)
-    graded = graded_similarity(record(rng, *code(kind, 8), 20, 0.5, offset), "a")
-    assert graded.kind == ("ordered" if kind == "line" else kind)
+    all_graded = [
+        graded_similarity(record(rng, *code(kind, 8), 20, 0.5, offset), "a") for _ in range(12)
+    ]
+    kinds = [graded.kind for graded in all_graded]
+    assert kinds.count("ordered" if kind == "line" else kind) >= 11
+    graded = all_graded[0]
     assert graded.rises
     # The codes are functions of steps.
-    assert graded.ordered == pytest.approx(1.0, abs=0.1)
+    assert np.mean([graded.ordered for graded in all_graded]) == pytest.approx(1.0, abs=0.14)
     true = {"ordered": 0.588, "circular": 1.0, "line": 0.077}[kind]
     clean = graded_similarity(record(rng, *code(kind, 8), 2, 0.0), "a")
     assert clean.circular == pytest.approx(true, abs=1e-3)
-    assert graded.circular == pytest.approx(true, abs=0.1)
+    assert np.mean([graded.circular for graded in all_graded]) == pytest.approx(true, abs=0.14)
     # Over seeds its standard deviation is 6 % of it.
     assert graded.variation == pytest.approx(clean.variation, rel=0.25)
     # `structure` only says that it is no overlap kernel.

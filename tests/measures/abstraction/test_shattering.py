@@ -9,7 +9,7 @@ from noisy_recordings import grid, population, record, recording_of
 from scipy.stats import binom, kstest, ortho_group
 
 from partwhole._checks import InputError
-from partwhole.measures import shattering_dimensionality
+from partwhole.measures import ccgp, shattering_dimensionality
 from partwhole.measures.abstraction.cross_validation import folds_of, permuted_accuracy
 from partwhole.measures.abstraction.nulls import p_values, permuted_labels, random_positions
 from partwhole.recordings import from_trials
@@ -101,6 +101,14 @@ def test_codes_of_all_conditions_are_shattered_and_sums_are_not():
     ]  # fmt: skip
     assert sorted(table.component) == ["", "a", "b"]
     assert table.accuracy.mean() == plane.value
+
+
+def test_a_ridge_without_digits_is_the_least_one():
+    rng = np.random.default_rng(6)
+    recording = record(rng, grid(2, 2), rng.normal(size=(4, 30)), 4)
+    for measure, name in ((shattering_dimensionality, "accuracy"), (ccgp, "score")):
+        least, less = (measure(recording, ridge=ridge, repetitions=3) for ridge in (1e-8, 1e-300))
+        np.testing.assert_array_equal(getattr(least, name), getattr(less, name))
 
 
 def test_noise_alone_has_uniform_p_values():

@@ -19,7 +19,7 @@ from partwhole.measures.abstraction.decoder import (
     condition_means,
     dual_weights,
     hits_by_condition,
-    noise_variance,
+    penalty_of,
 )
 
 
@@ -71,7 +71,7 @@ def permuted_accuracy(
         In units of the variance within conditions, mean over neurons.
     """
     rows = coordinates(data)
-    penalties = [ridge * noise_variance(rows, index, data.shape[1]) for index in indices]
+    penalties = [penalty_of(ridge, rows, index, data.shape[1]) for index in indices]
     hits = np.zeros((len(indices), *labels.shape))
     for left_out in np.unique(fold):
         test = fold == left_out

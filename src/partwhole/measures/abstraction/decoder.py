@@ -33,6 +33,8 @@ from partwhole.recordings import Recording
 
 # Share of the variance of responses that stands in for noise where none was measured.
 LEAST_NOISE = 1e-6
+# In the same units as `ridge`; with less, rounding would decide.
+LEAST_RIDGE = 1e-8
 # Entries of arrays over repetitions, of which a part is worked on at a time.
 MOST_ENTRIES = 5_000_000
 
@@ -116,7 +118,7 @@ def clouds_of(
     data, index = scaled_responses(recording), recording.condition_of_trial
     n_neurons = data.shape[1]
     rows = coordinates(data)
-    penalty = ridge * noise_variance(rows, index, n_neurons)
+    penalty = penalty_of(ridge, rows, index, n_neurons)
     centred = condition_means(rows, index)
     deviations = rows - centred[index]
     centred -= centred.mean(axis=0)
@@ -183,17 +185,19 @@ def condition_means(
     return averaging(index, np.bincount(index)) @ data
 
 
-def noise_variance(
-    data: Float[np.ndarray, "n q"], index: Int[np.ndarray, " n"], n_neurons: int
+def penalty_of(
+    ridge: float, data: Float[np.ndarray, "n q"], index: Int[np.ndarray, " n"], n_neurons: int
 ) -> float:
-    """Return the variance of trials within conditions, mean over neurons; never 0.
+    """Return the penalty in squared units of responses, never 0.
 
-    `data` may be coordinates that span the responses of `n_neurons`.
+    It is `ridge` times the variance of trials within conditions, mean over neurons. `data` may be
+    coordinates that span the responses of `n_neurons`.
     """
     total = float(np.sum((data - data.mean(axis=0)) ** 2))
     within = float(np.sum((data - condition_means(data, index)[index]) ** 2))
     degrees = max(len(data) - int(index.max()) - 1, 1)
-    return max(within / degrees, LEAST_NOISE * total / len(data)) / n_neurons
+    variance = max(within / degrees, LEAST_NOISE * total / len(data)) / n_neurons
+    return max(ridge, LEAST_RIDGE) * variance
 
 
 def scaled_responses(recording: Recording) -> Float[np.ndarray, "n p"]:

@@ -151,7 +151,7 @@ def ccgp(
     ridge : float, keyword-only, default 1.0
         Penalty on squared weights, in units of the variance of trials within conditions, mean over
         neurons: with 1 the noise counts half as measured and half as if it were the same for all
-        neurons.
+        neurons. At least 1e-8 is used.
     null : {"positions", "rotation", "labels"}, keyword-only, default "positions"
         "positions" turns the mean of each condition to a random direction about the mean of all,
         with the noise of its trials as it is: above it, conditions are not only apart but in an

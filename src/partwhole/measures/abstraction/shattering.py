@@ -138,7 +138,7 @@ def shattering_dimensionality(
         them; with groups, those of a group stay together.
     ridge : float, keyword-only, default 1.0
         Penalty on squared weights, in units of the variance of trials within conditions, mean over
-        neurons.
+        neurons. At least 1e-8 is used.
     repetitions : int, keyword-only, default 100
         Of permuted labels, and of random positions, which are those of `ccgp`; 0 for none.
     max_dichotomies : int, keyword-only, default 200
