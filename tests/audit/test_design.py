@@ -14,6 +14,7 @@ import pytest
 from partwhole import audit_split
 from partwhole._checks import InputError
 from partwhole.audit import design_split
+from partwhole.audit.designing.trials import MOST_COMPARED, Trial, _Best
 from partwhole.cli import main
 
 
@@ -324,3 +325,38 @@ def test_the_command_refuses_in_one_sentence(words, sentence, capsys):
         main(words.split())
     assert error.value.code == 2
     assert capsys.readouterr().err == f"partwhole: {sentence}\n"
+
+
+class Keyed(Trial):
+    """A trial with numbers for keys, which an audit may raise, and a list of those audited."""
+
+    is_audited = property(lambda trial: vars(trial)["raised"] is not None)
+    least_key = property(lambda trial: vars(trial)["least"])
+
+    @property
+    def key(self):
+        (a, _, b), raised = self.least_key, vars(self)["raised"]
+        if raised is None:
+            return self.least_key
+        vars(self)["audited"].add(self)
+        return (a, raised, b)
+
+
+def test_trials_come_in_order_though_few_are_audited():
+    """Trials of equal keys come as they were tried."""
+    rng = np.random.default_rng(0)
+    n_audited = 0
+    for _ in range(100):
+        audited, trials = set(), [object.__new__(Keyed) for _ in range(40)]
+        for trial in trials:
+            raised = float(rng.integers(3)) if rng.random() < 0.7 else None
+            least = (float(rng.integers(3)), 0.0, float(rng.integers(2)))
+            vars(trial).update(least=least, raised=raised, audited=audited)
+        best = _Best(trials)
+        first = next(iter(best))
+        assert all(trial.least_key <= first.key for trial in audited)
+        n_audited += len(audited)
+        expected = sorted(trials, key=lambda trial: trial.key)
+        assert first is expected[0]
+        assert list(best) == list(best) == expected[:MOST_COMPARED]
+    assert n_audited < 0.5 * 100 * 40 * 0.7

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import heapify, heappop, heappush
+from itertools import islice
 from math import prod
 
 import numpy as np
@@ -89,12 +91,25 @@ class Trial:
         """Return whether the design is so small that its rows are audited at once."""
         return len(self.design.train) + len(self.design.test) <= MOST_COMBINATIONS
 
+    @property
+    def is_audited(self) -> bool:
+        """Return whether its place among the trials depends on an audit."""
+        return self.request.pull is not None and self.is_small
+
     @cached_property
     def key(self) -> tuple[float, ...]:
         """Return numbers that are smaller for better designs."""
+        if not self.is_audited:
+            return self.least_key
+        return self._key(*self.unshown, float(len(self.others)))
+
+    @cached_property
+    def least_key(self) -> tuple[float, ...]:
+        """Return what the key is at least, whatever an audit finds."""
+        return self._key(0.0, 0.0, 0.0)
+
+    def _key(self, unnamed: float, behind: float, n_others: float) -> tuple[float, ...]:
         design, sizes = self.design, np.bincount(self.design.grade)[1:]
-        is_audited = self.request.pull is not None and self.is_small
-        unnamed, behind = self.unshown if is_audited else (0.0, 0.0)
         budget = self.request.budget
         return (
             float(self.lacking),
@@ -105,7 +120,7 @@ class Trial:
             float(len(design.train)),
             -self.ratio,
             float(design.noise_gain.max()) if design.is_graded else 0.0,
-            float(len(self.others)) if is_audited else 0.0,
+            n_others,
             float(design.weights is not None),
             _unasked(self.request, design),
         )
@@ -182,12 +197,12 @@ def best_design(request: Request, rng: np.random.Generator) -> SplitDesign:
     kinds = (_graded,)
     if request.grades == 1:
         kinds = (_plain,) if request.pull is None else (_plain, _exchanged)
-    best, n_tried = _best_of(request, grid, kinds, rng, [])
-    if best:
-        chosen = _chosen(request, best)
+    trials, n_tried = _tried(request, grid, kinds, rng)
+    if trials:
+        chosen = _chosen(request, trials)
         if request.pull is None and request.grades == 1 and chosen.is_small and chosen.others:
-            best, _ = _best_of(request, grid, (_exchanged,), rng, best)
-            chosen = _chosen(request, best)
+            trials += _tried(request, grid, (_exchanged,), rng)[0]
+            chosen = _chosen(request, trials)
         names = (tuple(request.names[c] for c in components) for components in chosen.others)
         return replace(chosen.design, others=tuple(names))
     require(
@@ -205,14 +220,15 @@ def best_design(request: Request, rng: np.random.Generator) -> SplitDesign:
     )
 
 
-def _best_of(
+def _tried(
     request: Request,
     grid: Int[np.ndarray, "N C"],
     kinds: Sequence[Callable[..., Iterator[tuple[float, SplitDesign]]]],
     rng: np.random.Generator,
-    best: list[Trial],
 ) -> tuple[list[Trial], int]:
-    """Return the best of these trials and new ones, and the number of new designs."""
+    """Return the trials that can be among the best, and the number of designs."""
+    audited: list[Trial] = []
+    others: list[Trial] = []
     n_tried = 0
     for _ in range(TRIALS):
         reference = np.array([rng.integers(n) for n in request.n_values])
@@ -222,19 +238,54 @@ def _best_of(
             if not _is_varied(np.r_[design.train, design.test], request.n_values):
                 continue
             trial = Trial(request, ratio, design)
-            if len(best) < MOST_COMPARED or trial.key < best[-1].key:
-                best = sorted([*best, trial], key=lambda trial: trial.key)[:MOST_COMPARED]
-    return best, n_tried
+            if trial.is_audited:
+                audited.append(trial)
+            elif len(others) < MOST_COMPARED or trial.key < others[-1].key:
+                others = sorted([*others, trial], key=lambda trial: trial.key)[:MOST_COMPARED]
+    return audited + others, n_tried
 
 
-def _chosen(request: Request, best: Sequence[Trial]) -> Trial:
+class _Best:
+    """The best of some trials, in order; a trial is audited only when its place depends on it."""
+
+    def __init__(self, trials: Sequence[Trial]) -> None:
+        self._known: list[Trial] = []
+        self._later = islice(_in_order(trials), MOST_COMPARED)
+
+    def __iter__(self) -> Iterator[Trial]:
+        """Yield trials that are already known to be next, and then others."""
+        place = 0
+        while True:
+            if place == len(self._known):
+                trial = next(self._later, None)
+                if trial is None:
+                    return
+                self._known.append(trial)
+            yield self._known[place]
+            place += 1
+
+
+def _in_order(trials: Sequence[Trial]) -> Iterator[Trial]:
+    """Yield trials by their keys, and of equal ones the first."""
+    # On its least key a trial comes before all that are known not to be better.
+    heap = [(trial.least_key, not trial.is_audited, i) for i, trial in enumerate(trials)]
+    heapify(heap)
+    while heap:
+        _, is_known, i = heappop(heap)
+        if is_known:
+            yield trials[i]
+        else:
+            heappush(heap, (trials[i].key, True, i))
+
+
+def _chosen(request: Request, trials: Sequence[Trial]) -> Trial:
     """Return the first trial within the budget that can be learned, and has what is asked for."""
-    within = [
-        trial
-        for trial in best
-        if request.budget is None or len(trial.design.train) <= request.budget
-    ]
-    fits = (trial for trial in within if trial.has_asked and is_learnable(trial.design))
+    best, budget = _Best(trials), request.budget
+
+    def within() -> Iterator[Trial]:
+        return (trial for trial in best if budget is None or len(trial.design.train) <= budget)
+
+    fits = (trial for trial in within() if trial.has_asked and is_learnable(trial.design))
     chosen = next(fits, None) or next((trial for trial in best if trial.has_asked), None)
     if chosen is None:
         grades = "" if request.grades == 1 else f" in {request.grades} grades"
@@ -246,7 +297,7 @@ def _chosen(request: Request, best: Sequence[Trial]) -> Trial:
         )
     if request.pull is None and chosen.is_small:
         # Another one that is as good but for shortcuts.
-        as_small = filter(chosen.is_as_small, within)
+        as_small = filter(chosen.is_as_small, within())
         fits = (trial for trial in as_small if not trial.others and is_learnable(trial.design))
         chosen = next(fits, chosen)
     return chosen
