@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,12 @@ def exchanged():
     held_out = [(row[0] == 0 and row[1] >= 4) or (row[0] == 1 and row[1] < 4) for row in rows]
     frame["split"] = np.where(held_out, "test", "train")
     return frame
+
+
+@cache
+def audited():
+    """Return its audit, which most tests start from."""
+    return audit_split(exchanged(), COMPONENTS, "name", "split", add=0)
 
 
 def one_hot(frame, saliences):
@@ -86,8 +93,7 @@ def least_squares_accuracy(frame, saliences):
 
 def test_the_limit_of_least_squares_is_that_of_dense_algebra():
     frame = exchanged()
-    report = audit_split(frame, COMPONENTS, "name", "split", add=0)
-    sweep = report.evidence[0].sweep
+    sweep = audited().evidence[0].sweep
     assert sweep.order == 3
     place = sweep.learners.index(("least squares", "Gaussian"))
     until = sweep.until[place, 1]
@@ -115,7 +121,7 @@ def test_trained_networks_are_right_before_the_limit_and_wrong_beyond_it():
                 network.fit(inputs[train], frame["name"][train])
             scores.append(network.score(inputs[~train], frame["name"][~train]))
         accuracy[colour] = np.mean(scores)
-    (evidence,) = audit_split(frame, COMPONENTS, "name", "split", add=0).evidence
+    (evidence,) = audited().evidence
     assert 1.0 < evidence.sweep.until[:, 1].min() < 2.5
     assert accuracy[1.0] == 1.0
     assert accuracy[2.5] < 0.2
@@ -153,7 +159,7 @@ def test_saliences_of_the_user_move_the_predictions_and_the_limit():
     more = audit_split(frame, COMPONENTS, "name", "split", add=0, salience={"colour": 1.5})
     (ours,), (theirs,) = (
         [one for one in report.findings if (one.rule, one.subject) == ("salience-limit", "colour")]
-        for report in (more, audit_split(frame, COMPONENTS, "name", "split", add=0))
+        for report in (more, audited())
     )
     limits = [float(finding.message.split("at most ")[1].split()[0]) for finding in (ours, theirs)]
     # Halvings leave 4.4 % between factors.
@@ -161,8 +167,7 @@ def test_saliences_of_the_user_move_the_predictions_and_the_limit():
 
 
 def test_a_limit_within_the_threshold_is_a_finding():
-    frame = exchanged()
-    report = audit_split(frame, COMPONENTS, "name", "split", add=0)
+    frame, report = exchanged(), audited()
     (finding,) = [one for one in report.findings if one.rule == "salience-limit"]
     assert finding.subject == "colour"
     until = report.evidence[0].sweep.until[:, 1].min()
@@ -216,7 +221,7 @@ def test_numbers_and_large_tables_have_no_sweep(monkeypatch):
     words = "features) was not tried: that is for at most 10 components"
     assert words in " ".join(large.to_text().split())
     assert words in large.to_html()
-    (evidence,) = audit_split(frame, COMPONENTS, "name", "split", add=0).evidence
+    (evidence,) = audited().evidence
     assert salience_sweep(evidence.case, deadline=-1.0) is None
 
 

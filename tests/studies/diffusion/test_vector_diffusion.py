@@ -13,7 +13,7 @@ from partwhole_studies.diffusion import vector_diffusion as study
 
 @pytest.fixture(scope="module")
 def data():
-    return study.gather(computed(study))
+    return study.gather(computed(study, optimised=True))
 
 
 def test_it_is_whole(data):

@@ -15,7 +15,7 @@ from partwhole_studies.dynamics import wide_networks as wide
 
 @pytest.fixture(scope="module")
 def data():
-    return study.gather(computed(study))
+    return study.gather(computed(study, optimised=True))
 
 
 def test_it_is_whole(data):
