@@ -214,8 +214,8 @@ def test_what_was_chosen_is_kept():
                         seed=4)  # fmt: skip
     document = json.loads(result.to_json())
     assert document["settings"] == {
-        "held_out": "each", "ridge": None, "whiten": "diagonal", "window": [0.0, 1.0],
-        "bootstrap": 30, "seed": 4,
+        "held_out": "each", "classifier": "ridge", "ridge": None, "whiten": "diagonal",
+        "window": [0.0, 1.0], "bootstrap": 30, "seed": 4,
     }  # fmt: skip
     words = " ".join(read(result.to_html()).words)
     assert "in units of each neuron's noise, averaged from 0 to 1; 30 resamplings, seed 4" in words

@@ -31,6 +31,7 @@ def measure(
     held_out: Literal["each", "pairs", "none"] = "each",
     split: Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint="")] = None,
     train: str = "train",
+    classifier: Literal["ridge", "lda", "svm"] = "ridge",
     ridge: Annotated[float | None, arg(metavar="PENALTY", help_behavior_hint="")] = None,
     bootstrap: int = 500,
     seed: int = 0,
@@ -63,7 +64,9 @@ def measure(
         split: Column that marks conditions to hold out instead: those of an entry are held out
             together.
         train: The entry of the split column that marks training trials.
-        ridge: Penalty of the readouts; by default the mean variance of a neuron.
+        classifier: Readouts by ridge regression, linear discriminants, or a linear support vector
+            machine (components of two values).
+        ridge: Penalty of ridge readouts; by default the mean variance of a neuron.
         bootstrap: Resamples for intervals.
         seed: For everything that is drawn at random.
         html: File for the page.
@@ -93,6 +96,7 @@ def measure(
     result = measured(
         recording,
         held_out=sets,
+        classifier=classifier,
         ridge=ridge,
         whiten=whiten,
         window=window,

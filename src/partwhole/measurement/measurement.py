@@ -18,6 +18,7 @@ from partwhole._progress import bar
 from partwhole._types import Bounds, NonNegative, Real, Seed
 from partwhole.features.subsets import over_subsets
 from partwhole.measurement.abstraction import Abstraction, abstraction_of
+from partwhole.measurement.classifiers import classifier_of
 from partwhole.measurement.notes import in_conditions, notes_on_columns, notes_on_neurons, printed
 from partwhole.measurement.separation import not_apart
 from partwhole.measures._samples import Whiten
@@ -28,7 +29,7 @@ from partwhole.measures.graded_similarity import (
     GradedSimilarity,
     graded_similarity,
 )
-from partwhole.measures.readouts import HeldOutReadouts, held_out_readouts
+from partwhole.measures.readouts import LDA, SVM, HeldOutReadouts, held_out_readouts
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.recorded_dimensions import RecordedDimensions, recorded_dimensions
 from partwhole.measures.salience import Salience, salience
@@ -103,8 +104,8 @@ class Measurement:
     notes : tuple of str
         What was left out, what could not be measured, and why.
     settings : dict
-        The arguments of `measure`: "held_out" ("masks" for masks), "ridge", "whiten", "window",
-        "bootstrap" and "seed".
+        The arguments of `measure`: "held_out" ("masks" for masks), "classifier", "ridge", "whiten",
+        "window", "bootstrap" and "seed".
     """
 
     recording: Recording
@@ -232,6 +233,7 @@ def measure(
     recording: Recording,
     *,
     held_out: Sets | Literal["none"] = "each",
+    classifier: Literal["ridge", "lda", "svm"] = "ridge",
     ridge: NonNegative | None = None,
     whiten: Whiten = "none",
     window: tuple[Real, Real] | None = None,
@@ -249,9 +251,14 @@ def measure(
     held_out : {"each", "pairs", "none"} or bool array, keyword-only, default "each"
         Hold out every condition by itself, every two of them together, or none; or the conditions
         whose trials are marked, shape (n,), or (F, n) for several sets.
+    classifier : {"ridge", "lda", "svm"}, keyword-only, default "ridge"
+        The readouts: ridge regression on labels; linear discriminant analysis with a shrinkage of
+        .1; or a linear support vector machine with a C of one over the mean variance of a neuron,
+        for components of two values. The last two are trained anew for each set that is held out.
+        Others are those of `measures.held_out_readouts`.
     ridge : float, keyword-only, default None
-        Penalty of the readouts on squared weights, in squared units of responses; None is the mean
-        variance of a neuron.
+        Penalty of ridge readouts on squared weights, in squared units of responses; None is the
+        mean variance of a neuron.
     whiten : {"none", "diagonal", "full"}, keyword-only, default "none"
         For saliences: divide responses by the standard deviation of their noise, or decorrelate it.
     window : (float, float), keyword-only, default None
@@ -272,8 +279,8 @@ def measure(
     Raises
     ------
     InputError
-        If no condition has two trials, for windows without a time, and for masks that
-        `measures.held_out_readouts` refuses.
+        If no condition has two trials, for windows without a time, for masks and classifiers that
+        `measures.held_out_readouts` refuses, and for "svm" where scikit-learn is not installed.
 
     Notes
     -----
@@ -305,6 +312,11 @@ def measure(
     elif held_out == "pairs" and 3 < static.n_conditions <= MOST_CONDITIONS:
         # Before all that takes time.
         sets_of("pairs", static, static.conditions)
+    readout = None
+    if classifier != "ridge":
+        # Of others readouts are left out.
+        few = 3 < static.n_conditions <= MOST_CONDITIONS
+        readout = classifier_of(classifier, static, held_out if few else "none", ridge, seed)
 
     def saliences() -> Salience:
         return salience(static, whiten=whiten, bootstrap=bootstrap, seed=seed)
@@ -338,7 +350,7 @@ def measure(
     if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.
         known = of_neurons if whiten == "none" else salience(static)
-        readouts, reason = _readouts(static, known, held_out, ridge, seed, progress)
+        readouts, reason = _readouts(static, known, held_out, readout, ridge, seed, progress)
         notes += reason
     return Measurement(
         recording,
@@ -353,8 +365,8 @@ def measure(
         printed(notes),
         {
             "held_out": held_out if isinstance(held_out, str) else "masks",
-            "ridge": ridge, "whiten": whiten, "window": window, "bootstrap": bootstrap,
-            "seed": seed,
+            "classifier": classifier, "ridge": ridge, "whiten": whiten, "window": window,
+            "bootstrap": bootstrap, "seed": seed,
         },
     )  # fmt: skip
 
@@ -391,6 +403,7 @@ def _readouts(
     recording: Recording,
     saliences: Salience,
     held_out: Sets,
+    classifier: LDA | SVM | None,
     ridge: Real | None,
     seed: Seed,
     progress: bool,
@@ -424,8 +437,8 @@ def _readouts(
     kappa = saliences.centred
     known = saliences if not np.isnan(kappa).any() and kappa[-1] > kappa[0] else None
     readouts = held_out_readouts(
-        recording, held_out=held_out, ridge=ridge, saliences=known, over_neurons=True, seed=seed,
-        progress=progress,
+        recording, held_out=held_out, ridge=ridge, classifier=classifier, saliences=known,
+        over_neurons=classifier is None, seed=seed, progress=progress,
     )  # fmt: skip
     notes = list(readouts.notes)
     # Pseudo-trials of several sessions have no groups.

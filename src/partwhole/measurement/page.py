@@ -13,6 +13,7 @@ from partwhole import __version__
 from partwhole.audit.page.words import number, share
 from partwhole.audit.wording import printable
 from partwhole.measurement import charts
+from partwhole.measurement.classifiers import readouts_in_words
 from partwhole.measurement.readout_words import (
     NO_CHANCE,
     from_saliences,
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_VALUES = 200, 12
 OVER = {"groups": "groups of trials", "trials": "trials"}
 ALONE = (
-    "By saliences: the mean answer for the right value, whose target is 1, predicted from "
-    "saliences alone; below it that from all condition means. Where they differ, the overlap of "
-    "parts does not explain the answer."
+    "By saliences: the mean answer for the right value (of ridge readouts 1 at best), predicted "
+    "from saliences alone; below it that from all condition means. Where they differ, the overlap "
+    "of parts does not explain the answer."
 )
+SMALL_PENALTIES = "The penalty is too small where it would be right with a larger one. "
 SIGNS = {
     "right": ("holds", "✓"), "wrong": ("fails", "✗"), "too few trials": ("open", "○"),
     "penalty too small": ("open", "○"), "not determined": ("outside", "?"),
@@ -73,8 +75,8 @@ def page_of(measurement: Measurement) -> str:
             "p",
             f"Made by partwhole {__version__}. Saliences: Lippl and Stachenfeld (ICLR 2025), from "
             "distances of different trials. Parallelism and decoding in unseen conditions: "
-            "Bernardi and others (Cell 2020). Readouts: ridge regression; predictions are its "
-            "deterministic equivalent (Hachem, Loubaton and Najim, 2007).",
+            "Bernardi and others (Cell 2020). Predicted readouts: the deterministic equivalent of "
+            "ridge regression (Hachem, Loubaton and Najim, 2007), and what follows from it.",
         ),
         style=Path(__file__).with_name("measure.css").read_text("utf-8"),
     )
@@ -93,9 +95,9 @@ def _opening(measurement: Measurement) -> Html:
         words = "structure: share of similarity that shared parts explain"
         facts.append((number(round(explained, 2)), words))
     readouts = measurement.held_out
-    lines = []
+    lines, kind = [], ""
     if readouts is not None:
-        verdicts = verdicts_of(readouts)
+        verdicts, kind = verdicts_of(readouts), readouts_in_words(readouts)
         said = [readout_in_words(readouts, verdicts, j) for j in range(len(readouts.labels))]
         lines = [_unbroken(f"{printable(line, 300)}.") for line in said]
     source = f" · {printable(measurement.source)}" if measurement.source else ""
@@ -103,7 +105,7 @@ def _opening(measurement: Measurement) -> Html:
         tag("p", f"partwhole measure{source}", class_="name"),
         tag("h1", _unbroken(headline(measurement))),
         tag("p", _unbroken(structure), class_="lead") if structure else None,
-        tag("p", "Linear readouts of conditions that were held out, trained on all others:")
+        tag("p", f"{kind} of conditions that were held out, trained on all others:")
         if lines
         else None,
         tag("ul", [tag("li", line) for line in lines]) if lines else None,
@@ -319,13 +321,13 @@ def _held_out(measurement: Measurement) -> Html | None:
     return join(
         tag(
             "p",
-            f"With {sets} held out, a ridge readout of each component's value is trained on all "
-            "others. The prediction needs no readout: it follows from condition means and the "
+            f"{readouts_in_words(readouts)}, one for each component, are trained with {sets} held "
+            "out. The prediction needs no readout: it follows from condition means and the "
             "covariance of noise; small numbers are the ends between which 95 % of shares lie, over"
             " training sets and as many trials. The verdict is on the mean answer to as many "
             "trials as there are: right or wrong with a probability of at least 97.5 %, or too few "
-            "trials to say. The penalty is too small where it would be right with a larger one. "
-            "Not determined are values that training lacks, and sums of parts that it leaves open.",
+            f"trials to say. {SMALL_PENALTIES * (readouts.classifier is None)}Not determined are "
+            "values that training lacks, and sums of parts that it leaves open.",
         ),
         tag(
             "div",
@@ -384,7 +386,9 @@ def _settings(measurement: Measurement) -> str:
                 "full": "whitened by the covariance of noise"}[chosen["whiten"]]  # fmt: skip
     window = chosen["window"]
     times = "" if window is None else f", averaged from {window[0]:g} to {window[1]:g}"
-    ridge = "" if measurement.held_out is None else f"; ridge {measurement.held_out.ridge:.3g}"
+    readouts, ridge = measurement.held_out, ""
+    if readouts is not None and readouts.classifier is None:
+        ridge = f"; ridge {readouts.ridge:.3g}"
     return (
         f"responses {whitened}{times}; {chosen['bootstrap']} resamplings, seed "
         f"{chosen['seed']}{ridge}"

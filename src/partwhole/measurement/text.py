@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partwhole.measurement.classifiers import readouts_in_words
 from partwhole.measurement.readout_words import readout_in_words, sets_in_words, verdicts_of
 from partwhole.measurement.verdicts import (
     abstraction_in_words,
@@ -49,7 +50,8 @@ def text(measurement: Measurement) -> str:
     readouts = measurement.held_out
     if readouts is not None:
         sets, verdicts = sets_in_words(readouts), verdicts_of(readouts)
-        lines += ["", f"Linear readouts of {sets} held out, trained on all others:"]
+        kind = readouts_in_words(readouts)
+        lines += ["", *_folded(f"{kind} of {sets} held out, trained on all others:")]
         for label in range(len(readouts.labels)):
             lines += _folded(f"  {readout_in_words(readouts, verdicts, label)}")
     if measurement.time_course is not None:
