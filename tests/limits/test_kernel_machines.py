@@ -29,6 +29,7 @@ TOLERANCE = 1e-8
 INTERCEPTS = st.sampled_from(["free", "none", 0.5])
 
 
+@settings(max_examples=20)
 @given(tasks_with_kernels(), INTERCEPTS)
 def test_i_predictions_are_sums_over_seen_conjunctions(both, intercept):
     """(i), against the dual coefficients of an explicit kernel matrix."""
@@ -55,6 +56,7 @@ def test_i_predictions_are_sums_over_seen_conjunctions(both, intercept):
         np.testing.assert_array_equal(share[~same.any(axis=1)], 0.0)
 
 
+@settings(max_examples=20)
 @given(tasks_with_kernels(), INTERCEPTS, st.sampled_from([0.0, 0.1]))
 def test_ii_ridge_form_equals_gram_form(both, intercept, ridge):
     task, kernel = both
@@ -82,6 +84,7 @@ def test_v_rectangle_contrasts_vanish(both):
     np.testing.assert_allclose(contrast, 0.0, atol=1e-10)
 
 
+@settings(max_examples=20)
 @given(tasks_with_kernels(), st.integers(0, 2**32 - 1))
 def test_vi_relabelling_and_order_change_nothing(both, seed):
     task, kernel = both
@@ -108,6 +111,7 @@ def test_vi_relabelling_and_order_change_nothing(both, seed):
     np.testing.assert_allclose(after.predictions, before[order], atol=TOLERANCE)
 
 
+@settings(max_examples=20)
 @given(tasks_with_kernels(), st.integers(0, 2**32 - 1))
 def test_vii_duplicates_leave_interpolation_unchanged(both, seed):
     task, kernel = both
