@@ -109,7 +109,7 @@ def test_one_column_may_be_of_any_size(name, fit, intercept):
     rng = np.random.default_rng(5)
     blocks = tuple(Block(i, 3 * i, 3 * i + 3) for i in range(4))
     costs = {"quadratic": Quadratic(), "l1": L1Norm(), "group": GroupNorm()}
-    for exponent in (-12, 4, 8):
+    for exponent in (-12, -8, -4, 4, 8):
         inputs, targets = rng.normal(size=(6, 12)), rng.normal(size=6) + 1.0
         inputs[:, 0] *= 10.0**exponent
         targets = np.sign(targets) if isinstance(fit, Margin) else targets
