@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import equinox as eqx
 import families
 import jax
@@ -24,7 +26,6 @@ from partwhole.networks import (
     save_network,
     tangent_kernel,
 )
-from partwhole.networks.diffusion import diffusion_model
 from partwhole.networks.images.convnet import convnet
 from partwhole.networks.layer_dimensions import layer_dimensions
 from partwhole.networks.layer_salience import layer_saliences
@@ -47,19 +48,27 @@ NETWORKS = {
 EVERY = pytest.mark.parametrize("name", NETWORKS)
 
 
-def by_hand(network, inputs):
-    """Return what each layer gives, by calls one after another."""
-    x, layers = jnp.asarray(inputs, jnp.float32), []
-    for place in range(len(network.names)):
-        x = network.layer(place, x, network.contexts(inputs))
-        layers.append(np.asarray(x))
-    return layers
+@cache
+def by_hand(name):
+    """Return what each layer gives, by calls one after another, compiled as one program."""
+    network, inputs = NETWORKS[name]
+    contexts = network.contexts(inputs)
+
+    @jax.jit
+    def layers(x):
+        found = []
+        for place in range(len(network.names)):
+            x = network.layer(place, x, contexts)
+            found.append(x)
+        return found
+
+    return [np.asarray(layer) for layer in layers(jnp.asarray(inputs, jnp.float32))]
 
 
 @EVERY
 def test_layers_are_read_by_name(name):
     network, inputs = NETWORKS[name]
-    layers = by_hand(network, inputs)
+    layers = by_hand(name)
     read = activations(network, inputs)
     assert len(read) == len(network.names)
     for one, other in zip(read, layers, strict=True):
@@ -85,7 +94,7 @@ def test_the_tangent_kernel_is_that_of_its_jacobian(name):
             x = eqx.combine(kept, rest).layer(place, x, contexts)
         return x[:, 0]
 
-    leaves = jax.tree.leaves(jax.jacrev(answers)(kept))
+    leaves = jax.tree.leaves(jax.jit(jax.jacrev(answers))(kept))
     slopes = np.concatenate([np.asarray(leaf, float).reshape(6, -1) for leaf in leaves], axis=1)
     kernel = tangent_kernel(network, inputs)
     np.testing.assert_allclose(kernel, slopes @ slopes.T, rtol=1e-4, atol=1e-5)
@@ -97,7 +106,7 @@ def test_saliences_and_dimensions_of_layers(name):
     saliences = layer_saliences(network, inputs, COMPONENTS, self_pairs=True)
     assert saliences.layers == ("input", *network.names)
     dimensions = layer_dimensions(network, network, inputs)
-    for place, layer in enumerate(by_hand(network, inputs)):
+    for place, layer in enumerate(by_hand(name)):
         rows = layer.reshape(6, -1)
         measured = salience(rows, COMPONENTS, self_pairs=True)
         found = saliences[network.names[place]].salience
@@ -125,13 +134,6 @@ def test_a_file_names_no_class_that_was_not_asked_for(tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["vector", "small16"])
-def test_diffusion_models_are_saved(name, tmp_path):
-    model = diffusion_model(name, condition=3, seed=0)
-    save_network(model, tmp_path / "model.npz")
-    assert eqx.tree_equal(load_network(tmp_path / "model.npz"), model)
-
-
 @EVERY
 def test_kernel_regimes(name):
     network, inputs = NETWORKS[name]
@@ -140,7 +142,7 @@ def test_kernel_regimes(name):
     np.testing.assert_allclose(lazy.predictions[seen], targets[seen], rtol=1e-3, atol=1e-3)
     if name != "units":
         kernel = kernel_regime(network, inputs, targets, seen, kind="readout").kernel
-        features = by_hand(network, inputs)[-2].reshape(6, -1).astype(float)
+        features = by_hand(name)[-2].reshape(6, -1).astype(float)
         bias = 1.0 if name == "dense" else 0.0
         np.testing.assert_allclose(kernel, features @ features.T + bias, rtol=1e-4, atol=1e-6)
 
