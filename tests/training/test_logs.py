@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorboard_stand_in
+from vector_models import vector_model
 
 from partwhole._checks import InputError
 from partwhole.networks import Architecture
-from partwhole.networks.diffusion import diffusion_model
 from partwhole.networks.images.convnet import convnet
 from partwhole.training import (
     CSVLog,
@@ -50,7 +50,7 @@ LONG = {
         "progress": False,
     },
     "diffusion": {
-        "networks": diffusion_model("vector", condition=2, seed=0),
+        "networks": vector_model(),
         "data": (CLOUD, CLOUD),
         "training": Training.published("diffusion", steps=130, batch=8, record=[0, 50]),
         "read": Sampling({"far": Prompt(conditions=CLOUD[:3])}, steps=2, keep=True),

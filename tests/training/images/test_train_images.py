@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 
 import equinox as eqx
@@ -192,19 +192,22 @@ def test_classes():
     assert runs.outputs["training"].shape == (1, 60, 3)
 
 
-def small(**changes):
-    """Return what a small run of a convolutional network is made of."""
+@cache
+def drawn():
+    """Return a convolutional network, its images, and others of unseen combinations."""
     images, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
     composed = tasks.compose_images(task, images, labels, distance=8, seed=0)
+    # With every kind of layer but one of each: compiling a step takes longer than all others.
+    network = convnet((8, 16, 2), channels=(8,), kernel=3, dense=(8,), seed=0)
+    return network, composed.training(20), composed.compositional(5)
+
+
+def small(**changes):
+    """Return what a small run of a convolutional network is made of."""
+    network, images, unseen = drawn()
     changes = {"epochs": 4, "batch": 16, "crop": 1, "flip": True, "seed": 3} | changes
-    return (
-        # With every kind of layer but one of each: compiling a step takes longer than all others.
-        convnet((8, 16, 2), channels=(8,), kernel=3, dense=(8,), seed=0),
-        composed.training(20),
-        settings(record=2, **changes),
-        {"test": {"unseen": composed.compositional(5)}},
-    )
+    return network, images, settings(record=2, **changes), {"test": {"unseen": unseen}}
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +236,8 @@ def test_a_run_and_its_table(whole):
     assert frame.samples.tolist() == ["training"] * 3 + ["unseen"] * 3
     assert whole.to_frame().outcome.tolist() == ["ran_all_steps"]
     # The network that was given is as it was, and the answers are those of the trained one.
-    assert same(network, small()[0])
+    drawn_again = convnet((8, 16, 2), channels=(8,), kernel=3, dense=(8,), seed=0)
+    assert same(network, drawn_again)
     answers = outputs(whole.network(0), images)
     np.testing.assert_allclose(answers, whole.outputs["training"][0], atol=1e-5)
 
@@ -262,7 +266,7 @@ def interrupt(monkeypatch, steps, file, network, images, training, rest):
             train(network, images, training, checkpoint=file, **rest)
 
 
-@pytest.mark.parametrize("steps", [1, 5, 6, 7, 12, 18, 23])  # 6 to an epoch; scores after two
+@pytest.mark.parametrize("steps", [1, 6, 7, 12, 23])  # 6 to an epoch; scores after two
 def test_a_run_that_stops_at_any_step_resumes_bit_by_bit(steps, whole, tmp_path, monkeypatch):
     network, images, training, rest = small()
     file = tmp_path / "run.npz"
@@ -336,13 +340,22 @@ def test_a_run_of_fewer_or_other_epochs_is_refused(tmp_path, monkeypatch):
     )
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """Return the checkpoint of a run after its first step."""
+    file = tmp_path_factory.mktemp("begun") / "run.npz"
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt(patch, 1, file, *small())
+    return file.read_bytes()
+
+
 @pytest.mark.parametrize(
     "kind", ["truncated", "text", "another network file", "seed", "rate", "data", "sets"]
 )
-def test_checkpoints_of_something_else_are_refused(kind, tmp_path, monkeypatch):
+def test_checkpoints_of_something_else_are_refused(kind, begun, tmp_path):
     network, images, training, rest = small()
     file = tmp_path / "run.npz"
-    interrupt(monkeypatch, 1, file, network, images, training, rest)
+    file.write_bytes(begun)
     rule = "a checkpoint is a whole file that training wrote; got "
     if kind == "truncated":
         file.write_bytes(file.read_bytes()[:-2000])
