@@ -142,12 +142,16 @@ def ruled(walk, rates, beta=0.0, at_most=np.inf):
 )
 def test_the_rule_in_numpy(options):
     y = np.sign(Y) if options.get("loss") == "logistic" else Y
-    found = search_rates(X, y, linear(), precision="float64", **options)
+    options = {"steps": 60} | options
+    # Two networks in the first case, one elsewhere.
+    start = linear(2 if "momentum" in options else 1)
+    found = search_rates(X, y, start, precision="float64", **options)
     rows = np.column_stack([X, np.ones(9)])
-    span = options.get("lowest", 1e-6), options.get("highest", 10.0), options.get("steps", 100)
-    rates = np.geomspace(*span)
-    weights, biases = jax.tree.leaves(linear())
-    for run in range(2):
+    rates = np.geomspace(
+        options.get("lowest", 1e-6), options.get("highest", 10.0), options["steps"]
+    )
+    weights, biases = jax.tree.leaves(start)
+    for run in range(len(weights)):
         w = np.append(weights[run, 0], biases[run]).astype(float)
 
         def walk(rates, w=w):
@@ -254,7 +258,7 @@ def test_an_offset_does_not_hold_the_suggestion_back():
     assert fast < 1e-3 * slow
 
 
-def problems(seed, runs=4, n=9, d=4):
+def problems(seed, runs=2, n=9, d=4):
     """Return linear problems of many scales and conditions, and the largest curvature of each."""
     rng = np.random.default_rng(seed)
     columns = 10.0 ** -rng.uniform(0.0, 2.0, size=(runs, 1, d))
@@ -271,7 +275,7 @@ WIDE = {"lowest": 1e-9, "highest": 1e7, "steps": 100}
 @given(st.integers(0, 10**6))
 def test_suggestions_lie_below_what_the_curvature_allows(seed):
     x, y, curvature = problems(seed)
-    start = linear(4, bias=False)
+    start = linear(bias=False)
     found = search_rates(x, y, start, precision="float64", **WIDE)
     assert set(found.outcomes) == {RateOutcome.FOUND}
     assert np.all(found.suggestions < 2.0 / curvature)
@@ -303,9 +307,9 @@ def test_the_steepest_fall_alone_suggests_rates_that_diverge():
 
 
 @pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"optimiser": "adam"}], ids=str)
-@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("size", [0.01, 100.0])
 def test_training_at_the_suggestion_works(size, options):
-    start = relu(2)
+    start = relu(1)
     found = search_rates(X * size, Y, start, **WIDE, **options)
     assert RateOutcome.NEVER_FELL not in found.outcomes
     runs = descend(
@@ -319,17 +323,18 @@ def test_training_at_the_suggestion_works(size, options):
 def test_each_run_is_searched_as_if_alone_and_left_as_it_is():
     x, y = np.stack([X, 3.0 * X]), np.stack([Y, Y[::-1]])
     start, kept = relu(), relu()
-    found = search_rates(x, y, start)
+    found = search_rates(x, y, start, steps=50)
     assert same(start, kept)
     for run in range(2):
-        alone = search_rates(x[run], y[run], jax.tree.map(lambda w, r=run: w[r : r + 1], start))
+        one = jax.tree.map(lambda w, r=run: w[r : r + 1], start)
+        alone = search_rates(x[run], y[run], one, steps=50)
         np.testing.assert_array_equal(alone.losses[0], found.losses[run])
         assert alone.suggestion == found.suggestions[run]
 
 
 def outcome(change, y=Y, start=None):
     start = linear(1) if start is None else start
-    return search_rates(X, y, start, **({"precision": "float64"} | change))
+    return search_rates(X, y, start, **({"precision": "float64", "steps": 50} | change))
 
 
 def test_outcomes_and_their_sentences():
@@ -358,7 +363,7 @@ def test_outcomes_and_their_sentences():
         f"{good.steepest[0]:.3g}, rates from 1e-06 to 10)",
     )
     with pytest.raises(InputError) as caught:
-        _ = search_rates(X, Y, linear(3), precision="float64").suggestion
+        _ = search_rates(X, Y, linear(3), steps=10, precision="float64").suggestion
     assert str(caught.value) == (
         "one suggestion is that of a search for one network; got 3 networks; read suggestions, "
         "which has one for each"
@@ -459,12 +464,12 @@ def loop_of(network, data, training):
 
 def test_a_convolutional_network_learns_at_its_suggestion():
     network, images, training = convolutional()
-    found = search_learning_rate(network, images, training, steps=30)
+    found = search_learning_rate(network, images, training, steps=20)
     assert found.outcomes[0] in (RateOutcome.FOUND, RateOutcome.NEVER_DIVERGED)
-    again = search_learning_rate(network, images, training, steps=30)
+    again = search_learning_rate(network, images, training, steps=20)
     np.testing.assert_array_equal(found.losses, again.losses)
-    other = search_learning_rate(network, images, replace(training, seed=1), steps=30)
-    assert not np.array_equal(found.untrained_losses, other.untrained_losses)
+    other = search_learning_rate(network, images, replace(training, seed=1), steps=10)
+    assert not np.array_equal(found.untrained_losses[:, :10], other.untrained_losses)
     assert same(network, convolutional()[0])
     runs = train(network, images, replace(training, learning_rate=found.suggestion))
     assert runs.epoch_loss[0, -1] < 0.5 * runs.epoch_loss[0, 0]
