@@ -69,7 +69,7 @@ def test_descent_is_a_plain_loop(loss, momentum):
 
 def test_the_flow_reaches_nearly_the_whole_margin():
     """Recorded: .3322 and .3344 after 60,000 steps from other draws; the bound is never passed."""
-    runs = followed([drawn([GATES, 1], seed) for seed in (0, 1)], X, Y)
+    runs = followed([drawn([GATES, 1], 0)], X, Y)
     assert (runs.margins <= LARGEST * (1 + 1e-6)).all()
     assert (runs.margins[:, -1] >= 0.98 * LARGEST).all()
     assert (runs.fraction_of(LIMIT)[:, -1] >= 0.98).all()
