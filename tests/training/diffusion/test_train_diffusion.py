@@ -277,7 +277,7 @@ def test_averaged_weights_follow_behind():
 
 def test_a_model_learns_what_it_is_shown():
     """And sampling says so: points lie where they are asked for, at the spread they have."""
-    model = vector_model(width=64)
+    model = diffusion_model("vector", condition=2, seed=0)
     asked = np.repeat([[0.0, 2.0], [1.0, 0.0]], 200, axis=0).astype(np.float32)
     optimiser = optax.adam(optax.cosine_decay_schedule(3e-3, 400))
     training = Training.published(
