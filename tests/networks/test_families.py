@@ -56,11 +56,11 @@ def by_hand(name):
 
     @jax.jit
     def layers(x):
-        found = []
+        outputs = []
         for place in range(len(network.names)):
             x = network.layer(place, x, contexts)
-            found.append(x)
-        return found
+            outputs.append(x)
+        return outputs
 
     return [np.asarray(layer) for layer in layers(jnp.asarray(inputs, jnp.float32))]
 

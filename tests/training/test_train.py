@@ -61,7 +61,7 @@ def stepped(kept, state, rest, data, batch, transformation):
 def plain(network, inputs, targets, transformation, steps, batches=None):
     """Take the steps of a transformation by automatic differentiation, one after another."""
     kept, rest = network.partition()
-    x, y = (jnp.asarray(each, jnp.float32) for each in (inputs, targets))
+    x, y = (jnp.asarray(rows, jnp.float32) for rows in (inputs, targets))
     data, state = (x, network.contexts(inputs), y), transformation.init(kept)
     for step in range(steps):
         rows, parts = (
