@@ -76,12 +76,15 @@ def test_predictions_are_those_of_each_set_alone(held_out):
     measured = recording(shape=(2, 3))
     readouts = held_out_readouts(measured, held_out=held_out, ridge=3.0)
     index = measured.condition_of_trial
-    for row in range(len(readouts.condition)):
-        left_out = readouts.held_out[readouts.set_of_row[row]][index]
-        targets = readouts.targets[np.unique(readouts.condition, return_index=True)[1]][index]
-        single = predict_readout(
-            measured.responses, measured.components, targets, ~left_out, ridge=3.0
+    targets = readouts.targets[np.unique(readouts.condition, return_index=True)[1]][index]
+    singles = [
+        predict_readout(
+            measured.responses, measured.components, targets, ~members[index], ridge=3.0
         )
+        for members in readouts.held_out
+    ]  # fmt: skip
+    for row in range(len(readouts.condition)):
+        single = singles[readouts.set_of_row[row]]
         condition = readouts.condition[row]
         np.testing.assert_allclose(readouts.predicted[row], single.predicted[condition], atol=1e-7)
         spread = np.sqrt(
@@ -176,11 +179,12 @@ def test_a_component_is_named_in_place_of_all():
 
 @pytest.mark.parametrize("held_out", ["each", "pairs"])
 def test_determined_are_conditions_in_the_span_of_the_others(held_out):
+    """Of two neurons, whose answers are in closed form."""
     rng = np.random.default_rng(5)
     for seed in range(8):
         cells = np.array(list(product(range(3), range(3), range(2))))
         cells = cells[np.sort(rng.choice(18, rng.integers(6, 12), replace=False))]
-        measured = recording(seed, (3, 3, 2), 10, 3, cells=cells)
+        measured = recording(seed, (3, 3, 2), 2, 3, cells=cells)
         readouts = held_out_readouts(measured, held_out=held_out)
         conditions = measured.conditions
         design = np.hstack([np.eye(3)[conditions[:, 0]], np.eye(3)[conditions[:, 1]],
@@ -203,10 +207,11 @@ def test_saliences_predict_what_overlap_representations_answer():
 
 
 def test_predictions_hold_over_experiments():
-    # 60 experiments of 9 conditions: the standard error of a mean accuracy is below .01.
+    # 40 experiments of 9 conditions: the standard error of the mean difference is .005. With few
+    # neurons no larger penalty is looked for, which others test.
     predicted, measured, inside = [], [], []
-    for seed in range(60):
-        readouts = held_out_readouts(recording(seed, (3, 3), 40, 10, 3.0), ridge=1.0)
+    for seed in range(40):
+        readouts = held_out_readouts(recording(seed, (3, 3), 30, 10, 3.0), ridge=1.0)
         predicted.append(readouts.accuracy.mean())
         measured.append(readouts.measured_accuracy.mean())
         inside.append(np.abs(readouts.predicted - readouts.measured) < 1.96 * readouts.deviation)
@@ -248,22 +253,27 @@ def test_no_penalty_is_named_where_it_matters_less(n_neurons, noise):
 
 def test_answers_with_a_larger_penalty_are_right():
     right, before = [], []
-    for seed in range(25):
+    for seed in range(10):
         measured = recording(seed, n_neurons=90, repeats=8, noise=2.5)
         readouts = held_out_readouts(measured)
         if readouts.larger_certainty is None:
             continue
-        larger = held_out_readouts(measured, ridge=readouts.larger_ridge)
-        conditions = measured.conditions[readouts.condition]
+        conditions, larger = measured.conditions[readouts.condition], []
+        index = measured.condition_of_trial
+        targets = readouts.targets[np.unique(readouts.condition, return_index=True)[1]][index]
+        for condition in readouts.condition:
+            of = index == condition
+            fit = Ridge(alpha=readouts.larger_ridge).fit(measured.responses[~of], targets[~of])
+            larger.append(fit.predict(measured.responses[of]).mean(axis=0))
         settled = (readouts.certainty < 0.975) & (readouts.larger_certainty >= 0.975)
-        for answers, hits in ((larger.measured, right), (readouts.measured, before)):
+        for answers, hits in ((np.array(larger), right), (readouts.measured, before)):
             decided = np.stack(
                 [answers[:, :3].argmax(axis=1), answers[:, 3:].argmax(axis=1)], axis=1
             )
             hits += (decided == conditions)[settled].tolist()
-    # 97.5 % or more of some hundred answers, with a standard error of 1 %.
-    assert len(right) > 100
-    assert np.mean(right) > 0.96
+    # 97.5 % or more; of some two hundred answers all but one are, a standard error of half a %.
+    assert len(right) > 150
+    assert np.mean(right) > 0.975
     assert np.mean(right) > np.mean(before)
 
 
@@ -339,7 +349,7 @@ def test_pairs_are_all_of_them():
 @pytest.mark.parametrize(("n_neurons", "noise", "most"), [(60, 1.0, 1.25), (200, 0.3, 2.0)])
 def test_left_out_neurons_say_how_predictions_vary_over_populations(n_neurons, noise, most):
     # The deviation of 20 populations has a standard error of 16 %, less over 16 conditions: three
-    # times 20 were within 5 % of one another.
+    # times 20 were within 5 % of one another. Estimates scatter by 20 %, so that a few suffice.
     rows = np.repeat(list(product(range(4), range(4))), 10, axis=0)
     target = (rows - 1.5).sum(axis=1)
     predicted, estimates = [], []
@@ -348,12 +358,13 @@ def test_left_out_neurons_say_how_predictions_vary_over_populations(n_neurons, n
         means = sum(0.6 * rng.normal(size=(4, n_neurons))[rows[:, c]] for c in range(2))
         means = means + 0.45 * rng.normal(size=(16, n_neurons))[4 * rows[:, 0] + rows[:, 1]]
         trials = from_trials(means + noise * rng.normal(size=means.shape), rows)
-        readouts = held_out_readouts(trials, target, over_neurons=True)
+        readouts = held_out_readouts(trials, target, over_neurons=seed < 6)
         predicted.append(readouts.predicted)
-        estimates.append(readouts.over_neurons)
-        assert readouts.budget["neurons"] ** 2 == pytest.approx(readouts.over_neurons)
+        if seed < 6:
+            estimates.append(readouts.over_neurons)
+            assert readouts.budget["neurons"] ** 2 == pytest.approx(readouts.over_neurons)
     across = np.sqrt(np.var(predicted, axis=0, ddof=1).mean())
     assert 0.8 < np.sqrt(np.mean(estimates)) / across < most
     few = from_trials(responses=np.asarray(trials.responses)[:, :8], conditions=rows)
     assert "neurons" not in held_out_readouts(few, over_neurons=True).budget
-    assert "neurons" not in held_out_readouts(trials).budget
+    assert "neurons" not in readouts.budget
