@@ -61,7 +61,7 @@ def test_sums_over_pairs_are_those_of_single_pairs():
         np.testing.assert_array_equal(index[order], index)
 
 
-@pytest.mark.parametrize("repeats", [2, 5, 20])
+@pytest.mark.parametrize("repeats", [2, 5, 10])
 def test_runs_that_are_not_declared_are_noticed_with_their_share(repeats):
     # Half of the variance is that of offsets; a share of few runs scatters with them.
     shares = []
@@ -90,10 +90,10 @@ def test_drifts_are_noticed_in_blocks_of_conditions_and_in_random_order(blocked)
 
 @pytest.mark.parametrize("kind", ["normal", "poisson", "unequal", "one direction", "sorted"])
 def test_independent_trials_are_left_in_peace(kind):
-    # Five deviations above the mean, of three sums: two false alarms in 200 have a chance of 1e-3
-    # if each has one of 2e-4, as 3,200 simulated recordings had.
+    # Five deviations above the mean, of three sums: a false alarm in 100 has a chance of .02 if each
+    # has one of 2e-4, as 3,200 simulated recordings had.
     alarms = 0
-    for seed in range(200):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         counts = rng.integers(2, 9, 16) if kind == "unequal" else np.full(16, 5)
         of_trial = np.repeat(np.arange(16), counts)
@@ -107,7 +107,7 @@ def test_independent_trials_are_left_in_peace(kind):
         samples = Samples(features, TUPLES[of_trial], None)
         groups = TupleGroups.of(TUPLES[of_trial])
         alarms += bool(notes_on_shared_noise(samples, groups, 0.0, seed))
-    assert alarms < 2
+    assert alarms == 0
 
 
 def test_trials_without_repeats_say_nothing():
@@ -152,9 +152,9 @@ def test_drifts_that_residuals_hide_are_bounded_by_the_order_of_trials(order, re
         noise = np.sqrt(0.9) * rng.normal(size=(len(of_trial), 40))
         drift = drifting(rng, len(of_trial), np.exp(-1.0 / 8.0))
         recording = trials(rng, of_trial, noise + np.sqrt(0.1) * drift)
-        steady = trials(np.random.default_rng(seed), of_trial, 0.0 * noise)
+        steady = trials(np.random.default_rng(seed), np.arange(16), np.zeros((16, 40)))
         result = salience(recording)
-        truth = salience(steady)
+        truth = salience(steady, self_pairs=True)
         biases.append(list(result.saliences.values())[-1] - list(truth.saliences.values())[-1])
         hidden = [note for note in result.notes if "drifted" in note]
         assert all(note.startswith(HIDDEN.format(where)) for note in hidden)
