@@ -41,7 +41,7 @@ def test_rows_are_those_of_each_set_alone(classifier, name, n_neurons, held_out)
     index = measured.condition_of_trial
     assert np.isnan(readouts.ridge)
     assert readouts.larger_ridge is None
-    for row in range(0, len(readouts.condition), 3):
+    for row in range(0, len(readouts.condition), 3 if held_out == "each" else 7):
         left_out = readouts.held_out[readouts.set_of_row[row]][index]
         single = predict_readout(
             measured, targets=name, is_train=~left_out, classifier=classifier

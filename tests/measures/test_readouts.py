@@ -130,7 +130,7 @@ RECORDINGS = [
 @pytest.mark.parametrize(("p", "n", "correlated", "largest"), RECORDINGS)
 def test_answers_are_predicted_from_trials_alone(p, n, correlated, largest):
     errors, gaps = [], []
-    for seed in range(30):
+    for seed in range(15):
         rng, means, covariance = world(seed, p, correlated=correlated)
         x, index = trials(rng, means, covariance, n // 12)
         found = pw.measures.predict_readout(x, GRID[index], SUMS[index], ~CORNER[index], ridge=1e-3)
@@ -144,8 +144,8 @@ def test_answers_are_predicted_from_trials_alone(p, n, correlated, largest):
         errors.append(np.sqrt(np.mean((found.predicted[CORNER, 0] - at_means) ** 2)))
         gaps.append(np.mean(found.predicted[CORNER, 0] - at_means))
     assert np.mean(errors) < largest
-    # Three standard errors of thirty, and the equivalent's own error: the target, 2, over trials.
-    assert abs(np.mean(gaps)) < 3 * np.std(gaps, ddof=1) / np.sqrt(30) + 2.0 / n
+    # Three standard errors of fifteen, and the equivalent's own error: the target, 2, over trials.
+    assert abs(np.mean(gaps)) < 3 * np.std(gaps, ddof=1) / np.sqrt(15) + 2.0 / n
 
 
 def test_with_little_noise_it_is_the_ridge_of_means():
@@ -206,7 +206,7 @@ def test_noise_is_that_of_ledoit_and_wolf(n, p):
 
 @pytest.mark.parametrize("n_labels", [2, 3])
 def test_accuracy_is_that_of_trained_readouts(n_labels):
-    """By 20 readouts of 8 worlds, each on 400 fresh trials of each condition."""
+    """By 20 readouts of 8 worlds, each on 100 fresh trials of each condition."""
     label = GRID.sum(axis=1) * n_labels // 7
     y = np.where(np.eye(n_labels)[label] > 0, 1.0, -1.0)
     y = y[:, 1:] if n_labels == 2 else y
@@ -221,10 +221,10 @@ def test_accuracy_is_that_of_trained_readouts(n_labels):
             x, index = trials(rng, means, covariance, 10)
             used = ~CORNER[index]
             readout = Ridge(alpha=5.0).fit(x[used], y[index[used]])
-            fresh, of = trials(rng, means, covariance, 400)
+            fresh, of = trials(rng, means, covariance, 100)
             answers = readout.predict(fresh).reshape(len(fresh), -1)
             choice = answers[:, 0] > 0 if n_labels == 2 else answers.argmax(axis=1)
-            shares.append(np.bincount(of, choice == label[of]) / 400)
+            shares.append(np.bincount(of, choice == label[of]) / 100)
         measured.append(np.mean(shares, axis=0))
     predicted, measured = np.array(predicted), np.array(measured)
     # Overall to two points; of a single condition in one recording to its sampling error.

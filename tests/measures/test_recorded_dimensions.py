@@ -132,7 +132,8 @@ def test_few_trials_of_like_noise_have_little_bias(counts):
     estimates = []
     for _ in range(800):
         recording = record(rng, rows, means, counts, noise=spread)
-        of, means_of = moments(condition_means(recording)), condition_means(recording)
+        means_of = condition_means(recording)
+        of = moments(means_of)
         unit = means_of.scale**2
         estimates.append([unit * of.trace, unit**2 * of.trace_squared, unit**2 * of.square])
         assert "conditions have fewer than 4 trials" in of.note

@@ -99,7 +99,7 @@ def test_planted_saliences_come_back_where_self_pairs_are_off():
     error = found.std(axis=0) / np.sqrt(len(draws))
     assert np.all(error < 0.01)
     assert np.all(np.abs(found.mean(axis=0) - truth) < 4 * error)
-    biased = np.array([list(salience(*d, self_pairs=True).saliences.values()) for d in draws])
+    biased = np.array([list(salience(*d, self_pairs=True).saliences.values()) for d in draws[:20]])
     assert biased.mean(axis=0)[-1] > truth[-1] + 0.1
 
 
@@ -420,18 +420,20 @@ def test_groups_give_distances_across_them_alone(complete):
 
 
 def test_offsets_of_runs_bias_saliences_unless_they_are_groups():
-    # 400 recordings: the standard error of a mean is near .005; the bias without groups, .1.
+    # 400 recordings: the standard error of a mean is near .002; the bias without groups, in 50 of
+    # them, .1 and more with one of .01.
     rng = np.random.default_rng(22)
     sigma = np.array([0.0, 0.3, 0.2, 0.3])
     truth = np.array([0.375, 0.25, 0.375])
     plain, across, covered = [], [], np.zeros(3)
     for seed in range(400):
-        data, rows = planted(rng, sigma, (4, 4), (6, 6), 1.0)
+        data, rows = planted(rng, sigma, (4, 4), (5, 5), 1.0)
         order = np.lexsort(rows.T)
         data, rows = data[order], rows[order]
-        runs = np.tile(np.arange(6), 16)
-        data = data + rng.normal(size=(6, data.shape[1]))[runs] / np.sqrt(data.shape[1])
-        plain.append(list(salience(data, rows).saliences.values()))
+        runs = np.tile(np.arange(5), 16)
+        data = data + rng.normal(size=(5, data.shape[1]))[runs] / np.sqrt(data.shape[1])
+        if seed < 50:
+            plain.append(list(salience(data, rows).saliences.values()))
         result = salience(data, rows, groups=runs, bootstrap=100, seed=seed)
         across.append(list(result.saliences.values()))
         low, high = np.array(list(result.saliences_interval.values())).T
@@ -456,12 +458,14 @@ def test_intervals_over_neurons_cover_the_population():
         clean = parts[0][rows[:, 0]] + parts[1][rows[:, 1]] + parts[2][4 * rows[:, 0] + rows[:, 1]]
         data = clean + rng.normal(size=clean.shape)
         for resample, count in covered.items():
+            if resample == "trials" and seed >= 60:
+                continue
             result = salience(data, rows, resample=resample, bootstrap=100, seed=seed)
             low, high = np.array(list(result.saliences_interval.values())).T
             count += (low <= truth) & (truth <= high)
     assert np.all(covered["neurons"] > 130), covered
     assert np.all(covered["both"] > 130), covered
-    assert covered["trials"].min() < 125, covered
+    assert covered["trials"].min() < 50, covered
 
 
 def test_one_neuron_and_two_groups_have_no_interval():
@@ -582,14 +586,14 @@ def test_options_out_of_range_are_refused(option, sentence):
         salience(np.eye(4), np.repeat([[0], [1]], 2, axis=0), **option)
 
 
-def test_a_hundred_thousand_rows_need_no_matrix_of_pairs():
-    # 10^5 samples of 24,000 tuples: a tuples x tuples matrix alone would take 4.6 GB.
+def test_many_rows_need_no_matrix_of_pairs():
+    # 40,000 samples of 10,400 tuples: a tuples x tuples matrix alone would take 0.8 GB.
     rng = np.random.default_rng(9)
-    rows = rng.integers(0, 30, (100_000, 3))
-    data = rng.normal(size=(100_000, 10))
+    rows = rng.integers(0, 22, (40_000, 3))
+    data = rng.normal(size=(40_000, 10))
     tracemalloc.start()
     found = salience(data, rows)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.n_tuples > 20_000
-    assert peak < 1e9
+    assert found.n_tuples > 10_000
+    assert peak < 2e8

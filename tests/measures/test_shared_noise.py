@@ -90,8 +90,8 @@ def test_drifts_are_noticed_in_blocks_of_conditions_and_in_random_order(blocked)
 
 @pytest.mark.parametrize("kind", ["normal", "poisson", "unequal", "one direction", "sorted"])
 def test_independent_trials_are_left_in_peace(kind):
-    # Five deviations above the mean, of three sums: a false alarm in 100 has a chance of .02 if each
-    # has one of 2e-4, as 3,200 simulated recordings had.
+    # Five deviations above the mean, of three sums: a false alarm in 100 has a chance of .02 if
+    # each has one of 2e-4, as 3,200 simulated recordings had.
     alarms = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
