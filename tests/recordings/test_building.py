@@ -360,24 +360,25 @@ def test_the_order_of_trials_does_not_matter(order):
     assert moved.values == whole.values
 
 
-def test_a_million_trials_of_few_conditions_are_quick():
-    n = 10**6
-    begin = time.perf_counter()
+def test_many_trials_of_few_conditions_are_quick():
+    """In 5 microseconds each."""
+    n = 200_000
+    begin = time.process_time()
     recording = from_trials(np.arange(2.0 * n).reshape(n, 2), {"shape": np.arange(n) % 4})
     assert recording.n_conditions == 4
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 1
 
 
-def test_a_million_conditions_are_refused():
-    n = 10**6
+def test_many_conditions_are_refused():
+    n = 10**5
     table = {"trial": np.arange(n), "shape": np.arange(n) % 4}
     assert refusal(np.zeros((n, 1)), table) == (
-        "a recording has at most 20,000 conditions, most of them repeated; got 1,000,000 in "
-        "1,000,000 trials; nearly every trial has its own value in trial; name the columns of the "
+        "a recording has at most 20,000 conditions, most of them repeated; got 100,000 in "
+        "100,000 trials; nearly every trial has its own value in trial; name the columns of the "
         "condition with components=, and bin numbers first"
     )
     grid = {"row": np.arange(n) // 300 % 200, "column": np.arange(n) % 300}
-    assert "got 60,000 in 1,000,000 trials; name the columns" in refusal(np.zeros((n, 1)), grid)
+    assert "got 60,000 in 100,000 trials; name the columns" in refusal(np.zeros((n, 1)), grid)
     reaction = {"shape": [*SHAPES] * 5, "reaction": np.arange(40) / 7}
     assert "its own value in reaction;" in refusal(RNG.normal(size=(40, 2)), reaction)
     # So few trials may be conditions of their own, without repeats.

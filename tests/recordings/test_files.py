@@ -728,16 +728,16 @@ def test_files_are_bounded(monkeypatch):
     assert "80,128 bytes unpacked, of at most 1,000" in refusal("a.npz", "c.npz")
 
 
-def test_a_million_trials():
-    """Columns that number the trials are refused, and read in seconds."""
-    n = 10**6
+def test_many_trials():
+    """Columns that number the trials are refused, and read in 20 microseconds a trial."""
+    n = 200_000
     pd.DataFrame({"trial": np.arange(n), "shape": np.arange(n) % 4}).to_csv("a.csv", index=False)
     np.save("a.npy", np.arange(2.0 * n, dtype=np.float32).reshape(n, 2))
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert refusal("a.npy", "a.csv") == (
-        "a recording has at most 20,000 conditions, most of them repeated; got 1,000,000 in "
-        "1,000,000 trials; nearly every trial has its own value in trial; name the columns of the "
+        "a recording has at most 20,000 conditions, most of them repeated; got 200,000 in "
+        "200,000 trials; nearly every trial has its own value in trial; name the columns of the "
         "condition with components=, and bin numbers first"
     )
     assert read("a.npy", "a.csv", components=["shape"]).n_conditions == 4
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 4
