@@ -130,7 +130,7 @@ def test_few_trials_of_like_noise_have_little_bias(counts):
     kernel = centred @ centred.T
     true = np.array([np.trace(kernel), np.trace(kernel) ** 2, np.sum(kernel**2)])
     estimates = []
-    for _ in range(500):
+    for _ in range(800):
         recording = record(rng, rows, means, counts, noise=spread)
         means_of = condition_means(recording)
         of = moments(means_of)
