@@ -314,9 +314,9 @@ def measure(
         sets_of("pairs", static, static.conditions)
     readout = None
     if classifier != "ridge":
-        # Of others readouts are left out.
-        few = 3 < static.n_conditions <= MOST_CONDITIONS
-        readout = classifier_of(classifier, static, held_out if few else "none", ridge, seed)
+        # Of fewer and more conditions readouts are left out.
+        are_read = 3 <= static.n_conditions <= MOST_CONDITIONS
+        readout = classifier_of(classifier, static, held_out if are_read else "none", ridge, seed)
 
     def saliences() -> Salience:
         return salience(static, whiten=whiten, bootstrap=bootstrap, seed=seed)

@@ -245,29 +245,8 @@ def _tried(
     return audited + others, n_tried
 
 
-class _Best:
-    """The best of some trials, in order; a trial is audited only when its place depends on it."""
-
-    def __init__(self, trials: Sequence[Trial]) -> None:
-        self._known: list[Trial] = []
-        self._later = islice(_in_order(trials), MOST_COMPARED)
-
-    def __iter__(self) -> Iterator[Trial]:
-        """Yield trials that are already known to be next, and then others."""
-        place = 0
-        while True:
-            if place == len(self._known):
-                trial = next(self._later, None)
-                if trial is None:
-                    return
-                self._known.append(trial)
-            yield self._known[place]
-            place += 1
-
-
 def _in_order(trials: Sequence[Trial]) -> Iterator[Trial]:
-    """Yield trials by their keys, and of equal ones the first."""
-    # On its least key a trial comes before all that are known not to be better.
+    """Yield trials by their keys, of equal ones the first; audited is what could be the next."""
     heap = [(trial.least_key, not trial.is_audited, i) for i, trial in enumerate(trials)]
     heapify(heap)
     while heap:
@@ -280,13 +259,16 @@ def _in_order(trials: Sequence[Trial]) -> Iterator[Trial]:
 
 def _chosen(request: Request, trials: Sequence[Trial]) -> Trial:
     """Return the first trial within the budget that can be learned, and has what is asked for."""
-    best, budget = _Best(trials), request.budget
+    budget = request.budget
+
+    def best() -> Iterator[Trial]:
+        return islice(_in_order(trials), MOST_COMPARED)
 
     def within() -> Iterator[Trial]:
-        return (trial for trial in best if budget is None or len(trial.design.train) <= budget)
+        return (trial for trial in best() if budget is None or len(trial.design.train) <= budget)
 
     fits = (trial for trial in within() if trial.has_asked and is_learnable(trial.design))
-    chosen = next(fits, None) or next((trial for trial in best if trial.has_asked), None)
+    chosen = next(fits, None) or next((trial for trial in best() if trial.has_asked), None)
     if chosen is None:
         grades = "" if request.grades == 1 else f" in {request.grades} grades"
         raise InputError(
