@@ -20,7 +20,6 @@ from partwhole.measurement.gains import UNEQUAL, gain_variation
 from partwhole.measurement.notes import followers, marks, notes_on_columns, notes_on_neurons
 from partwhole.measurement.readout_words import readout_in_words, verdicts_of
 from partwhole.measurement.separation import separation_of
-from partwhole.measurement.uneven_noise import UNEVEN, noise_variation
 from partwhole.measurement.verdicts import (
     abstraction_in_words,
     grading_in_words,
@@ -378,49 +377,6 @@ def test_the_page_has_what_saliences_alone_explain_of_each_condition(side):
             # Two values have one output, that of the second.
             answer = answers[place, index] if side > 2 else answers[place, 0] * (2 * index - 1)
             assert float(text.replace("−", "-")) == pytest.approx(answer, abs=0.0051)
-
-
-def uneven(seed, spread, trials, *, correlated=False):
-    """Return noise whose standard deviation differs between 16 conditions, and its variation."""
-    rng = np.random.default_rng(seed)
-    rows = np.repeat(list(product(range(4), range(4))), trials, axis=0)
-    deviation = np.exp(spread * rng.normal(size=16))
-    noise = rng.normal(size=(len(rows), 30))
-    if correlated:
-        noise = noise @ np.diag(np.linspace(0.2, 3.0, 30))
-    variances = deviation**2
-    variation = np.std(variances, ddof=1) / np.mean(variances)
-    responses = np.repeat(deviation, trials)[:, None] * noise
-    values = (tuple(range(4)),) * 2
-    return pw.recordings.Recording(responses, rows, ("shape", "colour"), values), variation
-
-
-@pytest.mark.parametrize("correlated", [False, True])
-@pytest.mark.parametrize("trials", [2, 8])
-def test_the_variation_of_noise_is_that_of_its_variances(trials, correlated):
-    """Mean squares over 60 recordings; their standard errors are about a tenth of the square."""
-    even = [noise_variation(uneven(seed, 0.0, trials, correlated=correlated)[0])
-            for seed in range(60)]  # fmt: skip
-    assert np.mean(np.square(even)) < 0.1 * UNEVEN**2
-    pairs = [uneven(seed, 0.4, trials, correlated=correlated) for seed in range(60)]
-    measured = np.mean([noise_variation(recording) ** 2 for recording, _ in pairs])
-    assert measured == pytest.approx(np.mean([v**2 for _, v in pairs]), rel=0.3)
-
-
-def test_uneven_noise_is_noted_beside_predicted_accuracies():
-    rng = np.random.default_rng(0)
-    loud = np.where(GRID[:, 0] < 2, 3.0, 0.5)[:, None]
-    responses = parts(rng, noise=0.0) + loud * rng.normal(size=(len(GRID), 40))
-    words = "noise differs between conditions (its variance by a coefficient of variation of 0.9"
-    uneven_notes = quick(named(responses), bootstrap=20).notes
-    assert [note.startswith(words) for note in uneven_notes].count(True) == 1
-    assert not any("noise differs between conditions" in note for note in of_parts().notes)
-
-
-def test_noise_of_single_trials_has_no_variation():
-    rows = np.array(list(product(range(4), range(4))))
-    responses = np.random.default_rng(0).normal(size=(16, 3))
-    assert np.isnan(noise_variation(named(responses, rows)))
 
 
 def test_constant_neurons_are_noted():

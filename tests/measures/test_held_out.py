@@ -161,7 +161,7 @@ def test_targets_of_trials_are_answered():
     assert readouts.outputs == ("answer",)
     assert readouts.labels == ()
     assert list(readouts.to_frame().columns[-4:]) == [
-        "answer, target", "answer, predicted", "answer, deviation", "answer, measured",
+        "answer, predicted", "answer, low", "answer, high", "answer, measured",
     ]  # fmt: skip
 
 

@@ -159,17 +159,16 @@ def answers(readouts: HeldOutReadouts) -> Html:
     ticks = x.ticks()
     marks = _frame(x, y, ticks, ticks, bottom, size - 12)
     marks.append(tag("path", d=f"M{x(low)} {y(low)}L{x(high)} {y(high)}", class_="level"))
-    arrays = (readouts.predicted, readouts.deviation, readouts.measured, readouts.targets)
+    arrays = (readouts.predicted, readouts.measured, readouts.targets)
     points = list(zip(*(array.ravel() for array in arrays), strict=True))
-    for predicted, deviation, measured, target in points:
-        kind = style(0 if target > 0 else 1)
-        if len(points) <= MOST_BARS:
-            # Between the ends of the axis.
-            start, end = np.clip([predicted - 1.96 * deviation, predicted + 1.96 * deviation],
-                                 low, high)  # fmt: skip
+    if len(points) <= MOST_BARS:
+        # Between the ends of the axis.
+        bars = np.clip(readouts.interval.reshape(-1, 2), low, high)
+        for (start, end), (_, measured, target) in zip(bars, points, strict=True):
             path = f"M{x(float(start))} {y(float(measured))}H{x(float(end))}"
+            kind = style(0 if target > 0 else 1)
             marks.append(tag("path", d=path, class_=f"bar {kind}"))
-    for predicted, _, measured, target in points:
+    for predicted, measured, target in points:
         kind = f"{style(0 if target > 0 else 1)} dot"
         marks.append(tag("circle", cx=x(float(predicted)), cy=y(float(measured)), r=3.5,
                          class_=kind))  # fmt: skip

@@ -122,7 +122,7 @@ def _held_out(measurement: Measurement) -> dict[str, Any] | None:
     if readouts is None:
         return None
     recording = readouts.recording
-    deviation, verdicts, rows = readouts.deviation, verdicts_of(readouts).words, []
+    interval, verdicts, rows = readouts.interval, verdicts_of(readouts).words, []
     for row, condition in enumerate(readouts.condition.tolist()):
         values = zip(recording.values, recording.conditions[condition], strict=True)
         rows.append(
@@ -136,7 +136,7 @@ def _held_out(measurement: Measurement) -> dict[str, Any] | None:
                         "output": name,
                         "target": readouts.targets[row, j],
                         "predicted": readouts.predicted[row, j],
-                        "deviation": deviation[row, j],
+                        "interval": interval[row, j].tolist(),
                         "measured": readouts.measured[row, j],
                         "from_saliences": None
                         if readouts.from_saliences is None

@@ -410,7 +410,6 @@ def _readouts(
 ) -> tuple[HeldOutReadouts | None, list[str]]:
     """Return readouts of held-out conditions, and notes or the reason why there are none."""
     from partwhole.measurement.readout_words import penalty_in_words
-    from partwhole.measurement.uneven_noise import noise_in_words, noise_variation
 
     n_conditions = recording.n_conditions
     n, p = recording.responses.shape
@@ -446,7 +445,8 @@ def _readouts(
         notes.append(
             "predictions of readouts count noise that trials of a group share as independent"
         )
-    notes += filter(None, [penalty_in_words(readouts), noise_in_words(noise_variation(recording))])
+    if penalty := penalty_in_words(readouts):
+        notes.append(penalty)
     return readouts, notes
 
 

@@ -323,8 +323,8 @@ def _held_out(measurement: Measurement) -> Html | None:
             "p",
             f"{readouts_in_words(readouts)}, one for each component, are trained with {sets} held "
             "out. The prediction needs no readout: it follows from condition means and the "
-            "covariance of noise; small numbers are the ends between which 95 % of shares lie, over"
-            " training sets and as many trials. The verdict is on the mean answer to as many "
+            "covariance of noise; small numbers are the ends between which 95 % of shares lie in "
+            "other recordings of as many trials. The verdict is on the mean answer to as many "
             "trials as there are: right or wrong with a probability of at least 97.5 %, or too few "
             f"trials to say. {SMALL_PENALTIES * (readouts.classifier is None)}Not determined are "
             "values that training lacks, and sums of parts that it leaves open.",
@@ -341,7 +341,8 @@ def _held_out(measurement: Measurement) -> Html | None:
             tag("figure",
                 charts.keys([("first", "outputs of the right value"), ("second", "of another")]),
                 charts.answers(readouts),
-                tag("figcaption", "Mean answers; bars are 95 % of training sets and trials. Root "
+                tag("figcaption", "Mean answers; bars hold 95 % of those in other recordings of "
+                    "as many trials. Root "
                     "mean squares: " + "; ".join(budget) + ".")),
             class_="charts",
         ),

@@ -91,6 +91,20 @@ def salience_errors(
     return np.array(errors), np.array(covered), np.array(off), noticed
 
 
+def errors_of_runs(
+    rng: np.random.Generator, neurons: int, runs: int, noise: float, bootstrap: int
+) -> tuple[float, float, bool]:
+    """Return the error, coverage and warning of `salience_errors` for declared runs alone."""
+    world = World.of(rng, neurons, noise)
+    truth = saliences_of(salience(world.means, GRID, self_pairs=True))
+    responses, index = world.trials(rng, runs, OFFSET)
+    measured = recording(responses, index, runs_of(index))
+    seed = int(rng.integers(2**31))
+    result = salience(measured, resample="groups", bootstrap=bootstrap, seed=seed)
+    off = any("on average" in note for note in result.notes)
+    return float(saliences_of(result)[-1] - truth[-1]), coverage(result, truth), off
+
+
 def ridge_answers(
     features: Float[np.ndarray, "n p"],
     targets: Float[np.ndarray, " n"],
@@ -110,7 +124,10 @@ def ridge_answers(
 def left_out(
     rng: np.random.Generator, neurons: int, trials: int, noise: float, *, correlated: bool
 ) -> dict[str, np.ndarray]:
-    """Predict and measure answers to every condition, held out by itself."""
+    """Predict and measure answers to every condition, held out by itself.
+
+    Coverage is of the answers, and of the shares of right trials, of another recording.
+    """
     world = World.of(rng, neurons, noise, correlated=correlated)
     responses, index = world.trials(rng, trials // (len(GRID) - 1))
     measured = recording(responses, index)
@@ -123,6 +140,7 @@ def left_out(
         answers = ridge_answers(responses[others], SUMS[index[others]], at)
         trained.append(answers[:-1].mean())
         at_mean.append(answers[-1])
+    again = held_out_readouts(recording(*world.trials(rng, trials // (len(GRID) - 1))))
     predicted, answered = sums.predicted[:, 0], sums.measured[:, 0]
     return {
         "left_out": root_mean_square(predicted - answered),
@@ -130,6 +148,8 @@ def left_out(
         "accuracy": np.asarray(labels.accuracy.mean()),
         "measured_accuracy": np.asarray(labels.measured_accuracy.mean()),
         "trained": np.asarray(np.max(np.abs(answered - trained))),
+        "answers_coverage": _share_within(labels.interval, again.measured),
+        "shares_coverage": _share_within(labels.accuracy_interval, again.measured_accuracy),
     }
 
 
@@ -150,6 +170,12 @@ def corner(
         "answer": np.stack([result.predicted[CORNER, 0], trained]),
         "expected": root_mean_square(np.sqrt(result.between[CORNER, 0, 0])),
     }
+
+
+def _share_within(ends: Float[np.ndarray, "r k 2"], values: Float[np.ndarray, "r k"]) -> np.ndarray:
+    # Shares of trials are equal to an end or not, whatever rounding says.
+    inside = (ends[..., 0] - 1e-12 <= values) & (values <= ends[..., 1] + 1e-12)
+    return np.asarray(np.mean(inside))
 
 
 def root_mean_square(values: np.ndarray) -> np.ndarray:

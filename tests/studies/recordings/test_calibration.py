@@ -23,7 +23,8 @@ def data():
 def with_seeds(data: xr.Dataset, n: int = 8) -> xr.Dataset:
     """Return data of the same settings that reach every goal, with n equal seeds."""
     whole = data.reindex(seed=range(n))
-    fills = {"bias": 0.001, "coverage": 0.95, "expected": 0.4, "trained": 1e-12, "off": 0.0}
+    fills = {"bias": 0.001, "coverage": 0.95, "expected": 0.4, "trained": 1e-12, "off": 0.0,
+             "runs_bias": 0.001, "runs_coverage": 0.95, "runs_off": 0.0}  # fmt: skip
     whole = whole.assign({name: xr.full_like(whole[name], v) for name, v in fills.items()})
     whole["answer"] = xr.zeros_like(whole.answer) + 1.0
     whole["answer"][{"way": 0}] = 1.0 + xr.where(whole.setting == study.NEAR, 0.35, 0.15)
@@ -53,6 +54,12 @@ def test_one_setting_beyond_a_goal_is_enough(data):
         verdict = verdicts(study, other)
         assert verdict.pop(claim) == "does not hold"
         assert set(verdict.values()) == {"holds"}
+    for claim, name, value in (("bias", "runs_bias", 0.02), ("coverage", "runs_coverage", 0.9)):
+        other = whole.copy(deep=True)
+        other[name][{"neurons": 1, "runs": 0}] = value
+        assert [k for k, v in verdicts(study, other).items() if v != "holds"] == [claim]
+        other["runs_off"][{"neurons": 1, "runs": 0}] = 0.6
+        assert set(verdicts(study, other).values()) == {"holds"}
     # Bias that most results speak of is no bias without a warning.
     whole["bias"][{"neurons": 0, "kind": 1}] = -0.02
     whole["off"][{"neurons": 0, "interval": 1}] = 0.6

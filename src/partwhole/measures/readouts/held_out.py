@@ -16,9 +16,10 @@ from partwhole.measures._rows import averaging
 from partwhole.measures._side_by_side import one_thread_each
 from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.classified import Classifiers
+from partwhole.measures.readouts.condition_noise import noise_of_conditions
 from partwhole.measures.readouts.equivalent import answers_without
 from partwhole.measures.readouts.held_out_result import HeldOutReadouts, variances
-from partwhole.measures.readouts.labels import are_labels, credit, label_indices
+from partwhole.measures.readouts.labels import are_labels, credit, label_indices, right_shares
 from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Trials
@@ -97,6 +98,8 @@ def held_out_readouts(
     Notes
     -----
     Left-out answers of ridge readouts are those of single fits without the set, in closed form.
+    `accuracy` and `within` follow how much noise each condition has; its correlations are taken to
+    be the same in all, as `predict_readout` takes its variance, too.
     Groups are not used: what the trials of a run have in common counts as noise that is independent
     between trials, so that answers vary more than is predicted where it is large. Close to as many
     neurons as training trials answers vary most, and less with a larger penalty: `larger_ridge`
@@ -165,10 +168,15 @@ def _held_out(
         fit = Classifiers(classifier, whole.responses, index, by_condition, labelled)
         fit.require_labels_without(sets)
 
+    scales = noise_of_conditions(of_conditions.residuals, index)
+
     def read(members: Bool[np.ndarray, " T"], answers: list[Answers]) -> tuple[np.ndarray, ...]:
         left_out = members[index]
         measured = _measured(fit.answers(left_out), index[left_out], labelled)
-        predicted = predicted_rows(answers[0], members, trials[members], labelled)
+        predicted = _with_noise_of_conditions(
+            predicted_rows(answers[0], members, trials[members], labelled),
+            answers[0], members, trials, scales, labelled,
+        )  # fmt: skip
         return *predicted, *measured, answers[-1].mean[members]
 
     if isinstance(fit, Classifiers):
@@ -250,6 +258,32 @@ def _require_readout_of(
         "other targets",
         "pass labels or the name of a component, or leave classifier out",
     )
+
+
+def _with_noise_of_conditions(
+    rows: tuple[np.ndarray, ...],
+    answer: Answers,
+    members: Bool[np.ndarray, " T"],
+    trials: Int[np.ndarray, " T"],
+    scales: Float[np.ndarray, " T"],
+    labelled: Labelled,
+) -> tuple[np.ndarray, ...]:
+    """Return `predicted_rows` with the spread over trials, and accuracies, of uneven noise."""
+    mean, between, within, accuracy, certainty = rows
+    if np.all(scales == 1.0):
+        return rows
+    # Predicted spread is that of noise as training conditions have it, by degrees of freedom.
+    degrees = np.where(members, 0, trials - 1)
+    if degrees.sum() <= 1:
+        degrees = trials - 1
+    of_rows = scales[members] / np.average(scales, weights=degrees)
+    more = (of_rows - 1.0)[:, None, None] * within
+    of_trial = answer.of_a_trial[members] + more
+    accuracy = np.empty_like(accuracy)
+    for j, (columns, values) in enumerate(labelled):
+        part = of_trial[:, columns, columns]
+        accuracy[:, j] = right_shares(mean[:, columns], part, values[members])
+    return mean, between, within + more, accuracy, certainty
 
 
 def _few(sets: Bool[np.ndarray, "F T"]) -> Bool[np.ndarray, "few T"]:

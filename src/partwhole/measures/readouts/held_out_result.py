@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# The quantile of a standard normal number at .975.
+NORMAL = 1.959964
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOutReadouts:
     """Readouts' answers to held-out conditions, predicted and measured; R rows.
@@ -49,14 +53,15 @@ class HeldOutReadouts:
         One over the number of values.
     certainty : float array, shape (R, labels)
         Predicted probability that the mean answer to as many trials as were recorded has the right
-        value: near 1 or 0 there are trials enough to say so, between them there are not.
+        value: near 1 or 0 there are trials enough to say so, between them there are not. For noise
+        that is the same in all conditions.
     determined : bool array, shape (R,)
         Whether the other conditions determine any sum of parts at this one.
     between : float array, shape (R, k, k)
         Covariance of the answer to the condition's mean, over training sets; of classifiers 0
         between components.
     within : float array, shape (R, k, k)
-        Covariance of the answer over trials.
+        Covariance of the answer over trials, by how much noise each condition has.
     ridge : float
         The penalty; NaN of classifiers.
     larger_ridge : float or None
@@ -126,18 +131,45 @@ class HeldOutReadouts:
         return np.sqrt(between + within / self.n_trials[:, None])
 
     @cached_property
-    def accuracy_interval(self) -> Float[np.ndarray, "R labels 2"]:
-        """Return ends between which 95 % of shares of right trials lie.
+    def prediction_variance(self) -> float:
+        """Return the variance of predictions over recordings, over that of measured answers.
 
-        Over training sets and as many trials as were recorded; of labels.
+        Both rest on the same trials and vary together. Where what predictions miss does not depend
+        on what they say, it is 1 less the mean squared difference in units of `deviation`, and at
+        least 0; it is 1 where predictions are the measured answers, and taken to be 1 where nothing
+        was measured. Derived here.
         """
+        missed = (self.measured - self.predicted) ** 2
+        known = np.isfinite(missed) & (self.deviation > 0.0)
+        if not known.any():
+            return 1.0
+        return max(1.0 - float(np.mean(missed[known] / self.deviation[known] ** 2)), 0.0)
+
+    @property
+    def interval(self) -> Float[np.ndarray, "R k 2"]:
+        """Return ends between which 95 % of mean answers lie, in other recordings of this size.
+
+        Of the same conditions and neurons; around `predicted`, by `deviation` of answers and
+        `prediction_variance`.
+        """
+        reach = NORMAL * np.sqrt(1.0 + self.prediction_variance) * self.deviation
+        return np.stack([self.predicted - reach, self.predicted + reach], axis=-1)
+
+    @cached_property
+    def accuracy_interval(self) -> Float[np.ndarray, "R labels 2"]:
+        """Return ends between which 95 % of shares of right trials lie, in other recordings.
+
+        As `interval`; of labels.
+        """
+        of_mean = self.between + self.within / self.n_trials[:, None, None]
+        between = self.between + self.prediction_variance * of_mean
         ends, start = [], 0
         for n_values in np.rint(1.0 / self.chance).astype(int).tolist():
             part = slice(start, start + (n_values if n_values > 2 else 1))
             start = part.stop
             ends.append(
                 accuracy_intervals(
-                    self.predicted[:, part], self.between[:, part, part],
+                    self.predicted[:, part], between[:, part, part],
                     self.within[:, part, part], self.n_trials,
                     label_indices(self.targets[:, part]),
                 )
@@ -178,8 +210,9 @@ class HeldOutReadouts:
         pandas.DataFrame
             Number of the set, values of the components, trials, whether it is determined; for each
             component the predicted accuracy with the ends of its interval (`accuracy_interval`),
-            the measured one and chance; for each output the target, predicted answer, its deviation
-            and the measured answer, and where saliences were passed the answer from them.
+            the measured one and chance; for each output the target, the predicted answer with the
+            ends of its interval (`interval`) and the measured answer, and where saliences were
+            passed the answer from them.
         """
         import pandas as pd
 
@@ -202,7 +235,8 @@ class HeldOutReadouts:
             columns |= {
                 f"{name}, target": self.targets[:, j],
                 f"{name}, predicted": self.predicted[:, j],
-                f"{name}, deviation": self.deviation[:, j],
+                f"{name}, low": self.interval[:, j, 0],
+                f"{name}, high": self.interval[:, j, 1],
                 f"{name}, measured": self.measured[:, j],
             }
             if self.from_saliences is not None:
