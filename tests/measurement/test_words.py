@@ -1,4 +1,4 @@
-"""What a measurement says where little can be said: noise, one component, nested columns, gains."""
+"""What a measurement says where little can be said: noise, one component, nested columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from quick_measures import quick
 import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.measurement import measurement as module
-from partwhole.measurement.gains import UNEQUAL, gain_variation
 from partwhole.measurement.notes import followers, marks, notes_on_columns, notes_on_neurons
 from partwhole.measurement.readout_words import readout_in_words, verdicts_of
 from partwhole.measurement.separation import separation_of
@@ -208,41 +207,6 @@ def test_a_run_that_was_read_as_a_component_is_noted():
     table = pd.DataFrame(rows, columns=["shape", "run"]).assign(colour=GRID[:, 1])
     declared = pw.recordings.from_trials(trials.responses, table, groups="run")
     assert notes_on_columns(declared) == []
-
-
-def gained(deviation, seed, side=4, code="pair"):
-    rng = np.random.default_rng(seed)
-    rows = np.repeat(list(product(range(side), range(side))), 6, axis=0)
-    means = rng.normal(size=(side, side, 60))
-    if code == "parts":
-        means = means[:1].repeat(side, axis=0) + rng.normal(size=(side, 1, 60))
-    means = means[rows[:, 0], rows[:, 1]] * np.exp(deviation * rng.normal(size=60))
-    return named(means + rng.normal(size=means.shape), rows)
-
-
-@pytest.mark.parametrize(("side", "code"), [(2, "pair"), (4, "pair"), (4, "parts")])
-def test_gains_that_differ_are_found_and_equal_ones_are_not(side, code):
-    of = [[gain_variation(gained(s, k, side, code)) for k in range(20)] for s in (0.0, 0.8)]
-    assert np.mean(np.array(of[0]) > UNEQUAL) <= 0.05
-    assert np.mean(np.array(of[1]) > UNEQUAL) >= 0.9
-    trials = gained(0.8, 0, side, code)
-    scaled = replace(trials, responses=1e3 * trials.responses + 5.0)
-    assert gain_variation(scaled) == pytest.approx(gain_variation(trials))
-
-
-def test_p_values_are_said_to_be_too_small_for_unequal_gains():
-    unequal, equal = (quick(gained(s, 3), bootstrap=20, held_out="none") for s in (1.0, 0.0))
-    said = "too small for neurons of unequal gains"
-    assert words_of(unequal.describe()).count(said) == 4
-    assert said not in words_of(equal.describe())
-    assert said in words_of(unequal.to_html())
-    (note,) = [note for note in unequal.notes if "gains of neurons are unequal" in note]
-    assert "Divide each neuron by its standard deviation over all trials" in note
-    assert 'measures.ccgp(null="rotation")' in note
-    assert unequal.abstraction is not None
-    variation = unequal.abstraction.gain_variation
-    assert json.loads(unequal.to_json())["abstraction"]["gain_variation"] == variation
-    assert variation == gain_variation(unequal.recording)
 
 
 def test_a_component_is_answered_where_only_another_lacks_its_value():

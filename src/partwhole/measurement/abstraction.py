@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import nan
 from typing import TypeVar
 
 import numpy as np
@@ -13,7 +12,6 @@ from jaxtyping import Bool
 from partwhole._checks import InputError
 from partwhole._progress import bar
 from partwhole._types import Seed
-from partwhole.measurement.gains import UNEQUAL, gain_variation
 from partwhole.measures.abstraction import (
     CrossConditionGeneralization,
     Parallelism,
@@ -43,19 +41,11 @@ class Abstraction:
     generalization : CrossConditionGeneralization or None
         Of two values of a component at a time.
     shattering : Shattering or None
-    gain_variation : float
-        Of neurons, beyond chance (`gain_variation`).
     """
 
     parallelism: Parallelism | None
     generalization: CrossConditionGeneralization | None
     shattering: Shattering | None
-    gain_variation: float = nan
-
-    @property
-    def unequal_gains(self) -> bool:
-        """Return whether neurons differ so much that nulls of equal ones are too narrow."""
-        return self.gain_variation > UNEQUAL
 
     @property
     def has_parallelism(self) -> Bool[np.ndarray, " C"]:
@@ -126,16 +116,7 @@ def abstraction_of(
         advance(1)
     if parallel is None and general is None and shattered is None:
         return None, reasons
-    abstraction = Abstraction(parallel, general, shattered, gain_variation(recording, seed))
-    if abstraction.unequal_gains and (parallel is not None or general is not None):
-        reasons.append(
-            "gains of neurons are unequal (their variances across conditions have a coefficient of "
-            f"variation of {abstraction.gain_variation:.1f} beyond chance), while conditions at "
-            "random positions take them as equal: p-values of parallelism and of decoders in "
-            "unseen conditions are too small. Divide each neuron by its standard deviation over "
-            'all trials; the published null, measures.ccgp(null="rotation"), does not replace it'
-        )
-    return abstraction, reasons
+    return Abstraction(parallel, general, shattered), reasons
 
 
 def _left_out(what: str, measure: str) -> str:

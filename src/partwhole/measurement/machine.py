@@ -84,7 +84,6 @@ def _abstraction(measurement: Measurement) -> dict[str, Any] | None:
         return None
     document: dict[str, Any] = {
         "parallelism": None, "ccgp": None, "shattering": None,
-        "gain_variation": measured.gain_variation,
     }  # fmt: skip
     if (parallel := measured.parallelism) is not None:
         document["parallelism"] = [
@@ -102,7 +101,7 @@ def _abstraction(measurement: Measurement) -> dict[str, Any] | None:
             {
                 "component": name,
                 "accuracy": general.by_component[name],
-                "at_random_positions": general.null_by_component[:, c].mean(),
+                "of_unrelated_neurons": general.null_by_component[:, c].mean(),
                 "p": general.p_by_component[name],
             }
             for c, name in enumerate(general.names)
@@ -111,7 +110,7 @@ def _abstraction(measurement: Measurement) -> dict[str, Any] | None:
         document["shattering"] = {
             "accuracy": shattered.value,
             "labels_permuted": shattered.chance,
-            "at_random_positions": shattered.ceiling,
+            "of_unrelated_neurons": shattered.ceiling,
             "p": shattered.p,
         }
     return document

@@ -215,13 +215,13 @@ def _beside_null(
     title: str,
     caption: str,
 ) -> Html:
-    """Return a score of each component with its interval, and what random positions have."""
+    """Return a score of each component with its interval, and what unrelated neurons have."""
     labels = [printable(name, 24) for name in names]
     present = np.isfinite(scores)
     broad = np.full((len(scores), 2), np.nan)
     # Without structure, too, squared lengths can be no larger than noise.
     broad[present] = np.nanquantile(null[:, present], [0.025, 0.975], axis=0).T
-    key = [("broad", "95 % of conditions at random positions")]
+    key = [("broad", "95 % of unrelated neurons")]
     if np.isfinite(intervals).any():
         key.insert(0, ("narrow", "its 95 % interval"))
     return tag("figure", charts.keys(key),

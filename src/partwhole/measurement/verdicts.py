@@ -207,7 +207,7 @@ def dimensions_in_words(measurement: Measurement) -> str:
 def abstraction_in_words(abstraction: Abstraction) -> list[str]:
     """Return sentences on each component and on all conditions, without their full stops."""
     parallel, general = abstraction.parallelism, abstraction.generalization
-    sentences, unequal = [], abstraction.unequal_gains
+    sentences = []
     present = parallel if parallel is not None else general
     for c, name in enumerate(present.names if present is not None else ()):
         parts = []
@@ -215,7 +215,7 @@ def abstraction_in_words(abstraction: Abstraction) -> list[str]:
             ends = interval_in_words(*(round(float(end), 2) for end in parallel.interval[c]))
             parts.append(
                 f"parallelism {number(round(float(parallel.score[c]), 2))} "
-                f"({ends}; {p_in_words(parallel.p[c], unequal)})"
+                f"({ends}; {p_in_words(parallel.p[c])})"
             )
         elif parallel is not None and parallel.n_contexts[c]:
             parts.append("no parallelism, as differences of its values are hardly above noise")
@@ -223,8 +223,8 @@ def abstraction_in_words(abstraction: Abstraction) -> list[str]:
             chance = float(general.null_by_component[:, c].mean())
             parts.append(
                 f"two of its values are decoded in {percent(general.by_component[name])} of "
-                f"trials of unseen conditions (at random positions {percent(chance)}; "
-                f"{p_in_words(general.p_by_component[name], unequal)})"
+                f"trials of unseen conditions (with unrelated neurons {percent(chance)}; "
+                f"{p_in_words(general.p_by_component[name])})"
             )
         if parts:
             sentences.append(f"{name}: {'; '.join(parts)}")
@@ -233,24 +233,20 @@ def abstraction_in_words(abstraction: Abstraction) -> list[str]:
         sentences.append(
             f"Conditions divided in halves in any way are told apart in "
             f"{percent(shattered.value)} of trials (shattering dimensionality; labels permuted "
-            f"{percent(shattered.chance)}, conditions at random positions "
-            f"{percent(shattered.ceiling)})"
+            f"{percent(shattered.chance)}, with unrelated neurons {percent(shattered.ceiling)})"
         )
     return sentences
 
 
-def p_in_words(p: Real, unequal: bool = False) -> str:
-    """Return a p-value of repetitions, and that it is too small for neurons of unequal gains.
+def p_in_words(p: Real) -> str:
+    """Return a p-value of repetitions.
 
     Examples
     --------
     >>> p_in_words(0.01), p_in_words(0.4321)
     ('p = 0.01', 'p = 0.43')
-    >>> p_in_words(0.01, unequal=True)
-    'p = 0.01, too small for neurons of unequal gains'
     """
-    words = f"p = {number(round(float(p), 3), 2)}"
-    return f"{words}, too small for neurons of unequal gains" if unequal else words
+    return f"p = {number(round(float(p), 3), 2)}"
 
 
 def interval_in_words(low: float, high: float) -> str:

@@ -17,6 +17,7 @@ from partwhole.measures.abstraction.dichotomies import (
     held_out_sets,
 )
 from partwhole.measures.abstraction.generalization import _rotated
+from partwhole.measures.abstraction.nulls import permuted_means
 from partwhole.measures.abstraction.splits import splits_of, transfer
 from partwhole.recordings import from_trials
 
@@ -88,7 +89,7 @@ def test_equal_numbers_of_trials_make_it_ridge_regression_on_labels():
 
 
 @pytest.mark.parametrize("neurons", [5, 60])
-def test_random_positions_have_the_scores_of_trials_moved_there(neurons):
+def test_permuted_means_have_the_scores_of_trials_moved_there(neurons):
     rng = np.random.default_rng(3)
     recording = record(rng, grid(2, 3), rng.normal(size=(6, neurons)), [3, 4, 3, 5, 3, 4])
     listed = component_dichotomies(recording)
@@ -106,17 +107,17 @@ def test_random_positions_have_the_scores_of_trials_moved_there(neurons):
         np.testing.assert_allclose(row, expected, atol=1e-12)
     x, index = recording.responses, recording.condition_of_trial
     means = np.array([x[index == t].mean(axis=0) for t in range(6)]) / scale(recording)
-    apart = [np.sum((a - b) ** 2) for a in means for b in means]
-    drawn = [
-        np.mean([np.sum((a - b) ** 2) for a in places for b in places])
-        for kind in range(40)
-        for places in next(
-            iter(clouds_of(recording, 1.0, 3, np.random.default_rng(kind)))
-        ).positions[1:]
-    ]  # fmt: skip
-    # Random directions keep the mean squared distance of conditions.
-    error = np.std(drawn) / np.sqrt(len(drawn))
-    assert abs(np.mean(drawn) - np.mean(apart)) < 4.0 * error
+    means -= means.mean(axis=0)
+    drawn = permuted_means(means, 3, np.random.default_rng(4))
+    deviations = x / scale(recording) - means[index]
+    deviations -= deviations.mean(axis=0)
+    for places, permuted in zip(clouds.positions[1:], drawn, strict=True):
+        np.testing.assert_allclose(np.sort(permuted, axis=0), np.sort(means, axis=0))
+        # The same products between means, and with the noise of trials.
+        np.testing.assert_allclose(places @ places.T, permuted @ permuted.T, atol=1e-10)
+        np.testing.assert_allclose(
+            places @ clouds.deviations.T, permuted @ deviations.T, atol=1e-10
+        )
 
 
 def test_sums_generalize_and_exclusive_or_turns_around():
@@ -186,7 +187,7 @@ def test_invariances():
 
 @pytest.mark.parametrize(
     ("null", "recordings", "repetitions", "level"),
-    [("positions", 100, 39, 0.05), ("rotation", 40, 9, 0.1)],
+    [("neurons", 100, 39, 0.05), ("rotation", 40, 9, 0.1)],
 )
 def test_codes_at_random_have_uniform_p_values(null, recordings, repetitions, level):
     rng = np.random.default_rng(8)

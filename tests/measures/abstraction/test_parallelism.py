@@ -245,11 +245,14 @@ def test_standard_errors_are_those_of_repeated_recordings(noise, offset):
     assert np.mean(widths**2) == pytest.approx(variance, rel=3 * 0.12)
 
 
-def test_codes_at_random_have_uniform_p_values():
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_codes_at_random_have_uniform_p_values(spread):
+    """Whatever the gains of neurons, here log-normal ones."""
     rng = np.random.default_rng(7)
     p = []
     for seed in range(100):
-        recording = record(rng, grid(2, 2), rng.normal(size=(4, 30)), 6)
+        means = rng.normal(size=(4, 30)) * np.exp(spread * rng.normal(size=30))
+        recording = record(rng, grid(2, 2), means, 6)
         p.append(parallelism(recording, repetitions=19, seed=seed).p[0])
     # The mean of 20 equal steps is .525; its standard error .029, and .05 is exceeded in 5 %.
     assert np.mean(p) == pytest.approx(0.525, abs=4 * 0.029)

@@ -6,12 +6,12 @@ import numpy as np
 import plain_decoders as plain
 import pytest
 from noisy_recordings import grid, population, record, recording_of
-from scipy.stats import binom, kstest, ortho_group
+from scipy.stats import binom, ortho_group
 
 from partwhole._checks import InputError
 from partwhole.measures import ccgp, shattering_dimensionality
 from partwhole.measures.abstraction.cross_validation import folds_of, permuted_accuracy
-from partwhole.measures.abstraction.nulls import p_values, permuted_labels, random_positions
+from partwhole.measures.abstraction.nulls import p_values, permuted_labels
 from partwhole.recordings import from_trials
 
 
@@ -171,30 +171,6 @@ def test_conditions_in_one_fold_and_sessions_are_noted():
         assert str(refusal.value) == (
             f"two conditions or more have trials in several folds; got 0; {remedy}"
         )
-
-
-@pytest.mark.parametrize(("n_neurons", "kept"), [(3, 0), (3, 3), (9, 0), (9, 2), (9, 7), (9, 9)])
-def test_random_directions_are_uniform(n_neurons, kept):
-    rng = np.random.default_rng(7)
-    distances = np.array([1.0, 2.0, 0.5, 3.0, 0.0])
-    places = random_positions(distances, n_neurons, kept, 4000, rng)
-    assert places.shape == (4000, 5, kept + min(5, n_neurons - kept))
-    np.testing.assert_allclose(np.linalg.norm(places, axis=2), np.tile(distances, (4000, 1)))
-    direct = rng.normal(size=(4000, 4, n_neurons))
-    direct /= np.linalg.norm(direct, axis=2, keepdims=True)
-    units = places[:, :4] / distances[:4, None]
-    for i, j in [(0, 1), (1, 3), (2, 3)]:
-        cosines = np.sum(units[:, i] * units[:, j], axis=1)
-        # The first coordinate of a uniform direction has this distribution.
-        assert kstest(cosines, direct[:, 0, 0]).pvalue > 1e-4
-    grams = [x @ x.swapaxes(1, 2) for x in (units, direct)]
-    # Of three and four directions together.
-    for power in (2, 3):
-        values = [np.trace(np.linalg.matrix_power(g, power), axis1=1, axis2=2) for g in grams]
-        assert kstest(*values).pvalue > 1e-4
-    if kept:
-        first = units[:, 0, 0]
-        assert kstest(first, direct[:, 1, 0]).pvalue > 1e-4
 
 
 def test_p_values_count_the_measurement():

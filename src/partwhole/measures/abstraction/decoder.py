@@ -22,17 +22,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import cholesky, solve_triangular
 
 from partwhole.measures._rows import averaging, coordinates
-from partwhole.measures.abstraction.nulls import random_positions
+from partwhole.measures.abstraction.nulls import permuted_means
 from partwhole.recordings import Recording
 
 # Share of the variance of responses that stands in for noise where none was measured.
 LEAST_NOISE = 1e-6
+# Share of the largest variance below which a direction of responses is rounding.
+ROUNDING = 1e-12
 # In the same units as `ridge`; with less, rounding would decide.
 LEAST_RIDGE = 1e-8
 # Entries of arrays over repetitions, of which a part is worked on at a time.
@@ -103,7 +106,7 @@ class Clouds:
 def clouds_of(
     recording: Recording, ridge: float, repetitions: int, rng: np.random.Generator
 ) -> Iterator[Clouds]:
-    """Return trials at the measured positions of their conditions and at random ones, in parts.
+    """Return trials at the measured positions of their conditions and at those of a null, in parts.
 
     Parameters
     ----------
@@ -112,27 +115,59 @@ def clouds_of(
     ridge : float
         In units of the variance within conditions, mean over neurons.
     repetitions : int
-        Of random positions, after the measured ones.
+        Of positions at which the means of each neuron are permuted, after the measured ones.
     rng : numpy.random.Generator
     """
     data, index = scaled_responses(recording), recording.condition_of_trial
-    n_neurons = data.shape[1]
     rows = coordinates(data)
-    penalty = penalty_of(ridge, rows, index, n_neurons)
+    penalty = penalty_of(ridge, rows, index, data.shape[1])
+    means = condition_means(data, index)
+    means -= means.mean(axis=0)
+    places = _Places.of(data, rows)
     centred = condition_means(rows, index)
-    deviations = rows - centred[index]
-    centred -= centred.mean(axis=0)
-    # Independent directions bring conditions nearer to one another than those about their mean.
-    nearer = (len(centred) - 1.0) / len(centred)
-    distances = np.linalg.norm(centred, axis=1) / np.sqrt(nearer)
-    step = max(1, MOST_ENTRIES // (len(centred) * max(rows.shape)))
-    for first in range(0, repetitions + 1, step):
-        count = min(step, repetitions + 1 - first)
-        places = random_positions(distances, n_neurons, rows.shape[1], count, rng)
-        pad = ((0, 0), (0, places.shape[2] - rows.shape[1]))
-        if first == 0:
-            places[0] = np.pad(centred, pad)
-        yield Clouds(np.pad(deviations, pad), index, places, penalty)
+    deviations = places.padded(rows - centred[index], len(means))
+    centred = places.padded(centred - centred.mean(axis=0), len(means))
+    drawn = chain([centred], map(places.at, permuted_means(means, repetitions, rng)))
+    step = max(1, MOST_ENTRIES // (len(means) * max(*rows.shape, deviations.shape[1])))
+    while len(part := list(islice(drawn, step))):
+        yield Clouds(deviations, index, np.stack(part), penalty)
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Coordinates of responses of neurons, in the space of those that were measured and beside it.
+
+    Parameters
+    ----------
+    basis : float array, shape (p, q), or None
+        Of the space of measured responses, 0 for directions without any; None where neurons are
+        the coordinates.
+    """
+
+    basis: Float[np.ndarray, "p q"] | None
+
+    @classmethod
+    def of(cls, data: Float[np.ndarray, "n p"], rows: Float[np.ndarray, "n q"]) -> _Places:
+        """Return those of data with these coordinates, of `coordinates`."""
+        if rows is data:
+            return cls(None)
+        squares = np.sum(rows**2, axis=0)
+        kept = squares > ROUNDING * squares.max()
+        return cls(
+            data.T @ (rows * np.divide(1.0, squares, where=kept, out=np.zeros_like(squares)))
+        )
+
+    def padded(self, rows: Float[np.ndarray, "n q"], n_conditions: int) -> np.ndarray:
+        """Return measured coordinates, with 0 beside their space."""
+        return rows if self.basis is None else np.pad(rows, ((0, 0), (0, n_conditions)))
+
+    def at(self, means: Float[np.ndarray, "T p"]) -> np.ndarray:
+        """Return coordinates of means; beside the measured space only their products matter."""
+        if self.basis is None:
+            return means
+        within = means @ self.basis
+        values, vectors = np.linalg.eigh(means @ means.T - within @ within.T)
+        return np.hstack([within, vectors * np.sqrt(np.maximum(values, 0.0))])
 
 
 def dual_weights(

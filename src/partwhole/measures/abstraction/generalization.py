@@ -45,7 +45,7 @@ class CrossConditionGeneralization:
     n_splits : int array, shape (D,)
         Sets of conditions that were held out in turn.
     null : float array, shape (B, D)
-        Scores with the conditions at random positions, or with permuted labels of trials.
+        Scores with the means of each neuron permuted, or another null.
     n_dichotomies : int
         Balanced dichotomies of these conditions, of which `labels` may hold a sample.
     notes : tuple of str
@@ -79,7 +79,7 @@ class CrossConditionGeneralization:
 
     @property
     def null_by_component(self) -> Float[np.ndarray, "B C"]:
-        """Return `by_component` of conditions at random positions."""
+        """Return `by_component` of the null."""
         return self._by_component(self.null)
 
     def _by_component(self, scores: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ def ccgp(
     dichotomies: Literal["balanced", "components"] = "balanced",
     held_out: Count = 1,
     ridge: Positive = 1.0,
-    null: Literal["positions", "rotation", "labels"] = "positions",
+    null: Literal["neurons", "rotation", "labels"] = "neurons",
     repetitions: Index = 100,
     max_dichotomies: Count = 200,
     max_splits: Count = 64,
@@ -152,13 +152,13 @@ def ccgp(
         Penalty on squared weights, in units of the variance of trials within conditions, mean over
         neurons: with 1 the noise counts half as measured and half as if it were the same for all
         neurons. At least 1e-8 is used.
-    null : {"positions", "rotation", "labels"}, keyword-only, default "positions"
-        "positions" turns the mean of each condition to a random direction about the mean of all,
-        with the noise of its trials as it is: above it, conditions are not only apart but in an
-        abstract format. "rotation" is the published one: whole clouds of trials are turned about
-        that mean, noise included, by permuting the neurons of each condition. "labels" permutes the
-        conditions of trials, within groups if there are any: above it, trials tell of conditions at
-        all.
+    null : {"neurons", "rotation", "labels"}, keyword-only, default "neurons"
+        "neurons" permutes the condition means of each neuron, independently of those of all others,
+        with the noise of trials as it is: above it, conditions are not only apart but in an
+        abstract format, whatever the gains of neurons. "rotation" is the published one: whole
+        clouds of trials are turned about the mean of all, noise included, by permuting the neurons
+        of each condition; it takes neurons to be alike. "labels" permutes the conditions of trials,
+        within groups if there are any: above it, trials tell of conditions at all.
     repetitions : int, keyword-only, default 100
         Of the null; 0 for none.
     max_dichotomies : int, keyword-only, default 200
@@ -180,12 +180,11 @@ def ccgp(
 
     Notes
     -----
-    Bernardi et al. (Cell 2020): definition, and the geometric random model, "rotation", of which
-    "positions" is a variant; there with support vector machines on standardised neurons. Here every
-    condition counts the same, however many trials it has, and the decoder is ridge regression on
-    labels -1 and +1 (`partwhole.measures.abstraction.decoder`). Accuracy depends on the noise of
-    trials and on their number; noise within a run that trials of training and test share is not
-    taken away.
+    Bernardi et al. (Cell 2020): definition, and the geometric random model, "rotation"; there with
+    support vector machines on standardised neurons. Here every condition counts the same, however
+    many trials it has, and the decoder is ridge regression on labels -1 and +1
+    (`partwhole.measures.abstraction.decoder`). Accuracy depends on the noise of trials and on their
+    number; noise within a run that trials of training and test share is not taken away.
 
     Where few conditions are left for training, these differ in other components too: with two
     values of two components, half of all ways train on conditions that differ in both, so that of
@@ -219,8 +218,8 @@ def ccgp(
         "hold out fewer, or add conditions",
     )
     rng = np.random.default_rng(seed)
-    clouds = clouds_of(whole, float(ridge), repetitions if null == "positions" else 0, rng)
-    if null != "positions":
+    clouds = clouds_of(whole, float(ridge), repetitions if null == "neurons" else 0, rng)
+    if null != "neurons":
         other = _permuted if null == "labels" else _rotated
         drawn = (other(whole, rng) for _ in range(repetitions))
         of_others = (clouds_of(recording, float(ridge), 0, rng) for recording in drawn)

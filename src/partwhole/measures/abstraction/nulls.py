@@ -1,6 +1,8 @@
-"""Null models of abstraction: permuted labels of trials, and positions at random."""
+"""Null models of abstraction: permuted labels of trials, and permuted means of neurons."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,39 +11,15 @@ from jaxtyping import Float, Int
 ROUNDING = 1e-9
 
 
-def random_positions(
-    distances: Float[np.ndarray, " T"],
-    n_neurons: int,
-    n_coordinates: int,
-    repetitions: int,
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "R T q"]:
-    r"""Return positions at given distances from 0 in independent random directions.
+def permuted_means(
+    means: Float[np.ndarray, "T p"], repetitions: int, rng: np.random.Generator
+) -> Iterator[Float[np.ndarray, "T p"]]:
+    """Yield means of conditions with those of each neuron permuted, independently of the others.
 
-    A direction is that of a normal vector g in all neurons. The first coordinates of the T vectors
-    are normal themselves; of their other parts only the inner products matter, a Wishart matrix of
-    :math:`p - k` degrees of freedom, whose triangular root has independent entries: chi on the
-    diagonal and normal below (Bartlett 1933). So T coordinates stand for all others.
-
-    Parameters
-    ----------
-    distances : float array, shape (T,)
-    n_neurons : int
-        p, of the space in which directions are drawn.
-    n_coordinates : int
-        k, the first coordinates, which are kept as they are; at most p.
-    repetitions : int
-    rng : numpy.random.Generator
+    What neurons respond to is then unrelated, while each varies as much over conditions as it does.
     """
-    n_conditions, left = len(distances), n_neurons - n_coordinates
-    n_others = min(left, n_conditions)
-    drawn = rng.standard_normal((repetitions, n_conditions, n_coordinates + n_others))
-    if left > n_conditions:
-        root = np.tril(drawn[..., n_coordinates:], -1)
-        place = np.arange(n_conditions)
-        root[:, place, place] = np.sqrt(rng.chisquare(left - place, (repetitions, n_conditions)))
-        drawn[..., n_coordinates:] = root
-    return drawn * (distances / np.linalg.norm(drawn, axis=2))[..., None]
+    for _ in range(repetitions):
+        yield rng.permuted(means, axis=0)
 
 
 def permuted_labels(

@@ -44,7 +44,7 @@ class Shattering:
     permuted : float array, shape (B, D)
         The same with permuted labels of trials.
     moved : float array, shape (B, D)
-        The same with conditions at random positions.
+        The same with the means of each neuron permuted.
     n_dichotomies : int
         Balanced dichotomies of these conditions, of which `labels` may hold a sample.
     notes : tuple of str
@@ -72,7 +72,7 @@ class Shattering:
 
     @property
     def ceiling(self) -> float:
-        """Return its mean with conditions at random positions; NaN without repetitions.
+        """Return its mean with the means of each neuron permuted; NaN without repetitions.
 
         Conditions as far from their mean as measured and with the noise that was measured, but
         without any structure among them: as many dimensions as there can be.
@@ -91,7 +91,7 @@ class Shattering:
         -------
         pandas.DataFrame
             dichotomy, component (empty for none), accuracy, chance (the mean with permuted labels),
-            ceiling (the mean at random positions), p and the number of repetitions.
+            ceiling (with means permuted), p and the number of repetitions.
         """
         import pandas as pd
 
@@ -140,7 +140,7 @@ def shattering_dimensionality(
         Penalty on squared weights, in units of the variance of trials within conditions, mean over
         neurons. At least 1e-8 is used.
     repetitions : int, keyword-only, default 100
-        Of permuted labels, and of random positions, which are those of `ccgp`; 0 for none.
+        Of permuted labels, and of permuted means, which are those of `ccgp`; 0 for none.
     max_dichotomies : int, keyword-only, default 200
         If there are more balanced dichotomies, so many are drawn.
     seed : int, keyword-only, default 0
