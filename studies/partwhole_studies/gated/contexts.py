@@ -159,7 +159,6 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "images": f"{int(median.n):,} images of {data.attrs['images']}",
         "best": f"{2**best} contexts" if best else "1 context",
         "least": mean(median.limit.sel(hyperplanes=best), within=(0.0, 1.0)),
-        "many": mean(nine.limit - median.limit.sel(hyperplanes=best)),
         "unseen": mean(nine.unseen, within=(0.0, 1.0)),
         "half": mean(nine.limit, within=(0.0, 1.0)),
         "ties": mean(nine.limit_strict - nine.limit),

@@ -12,7 +12,7 @@ from partwhole.features import HalfspaceGates
 from partwhole.limits.costs import ChainNorm
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.networks.paths import path_weights
-from partwhole.study import COLOURS, Arrays, Cells, Config, key, mean, proportion
+from partwhole.study import COLOURS, Arrays, Cells, Config, key, mean
 from partwhole.study.declaration import Number
 from partwhole.study.plots import look, panels
 from partwhole.training import Runs
@@ -79,15 +79,15 @@ def cell(config: Config) -> Arrays:
         return arrays | _learned_gates(followed, inputs, labels)
     limit = solve((inputs, labels), gates, fit="margin", intercept="none")
     if chains:
-        return arrays | _chains((inputs, labels), followed, networks, gates, limit)
+        return arrays | _chains((inputs, labels), networks, gates, limit)
     return arrays | {"largest": np.full(len(seeds), limit.normalised_margin)}
 
 
 def _chains(
-    sample: tuple[np.ndarray, np.ndarray], followed: tuple[GatedNetwork, ...],
-    networks: tuple[GatedNetwork, ...], gates: HalfspaceGates, group: limits.Limit,
+    sample: tuple[np.ndarray, np.ndarray], networks: tuple[GatedNetwork, ...],
+    gates: HalfspaceGates, group: limits.Limit,
 ) -> Arrays:  # fmt: skip
-    """Return units and costs of chains at margin 1: of the flow, and of the limits near it."""
+    """Return units and costs of the limits of chains at margin 1, near where the flow ends."""
     (inputs, labels), cost = sample, ChainNorm(3)
 
     def paths(network: GatedNetwork) -> np.ndarray:
@@ -99,7 +99,6 @@ def _chains(
         for network in networks
     ]  # fmt: skip
     return {
-        "flow_cost": np.array([cost.value(group.design, paths(n).ravel()) for n in followed]),
         "cost": np.array([limit.value for limit in solved]),
         "units": np.array([limit.block_norms for limit in solved]),
         "outputs": np.array([limit.predict(inputs) for limit in solved]),
@@ -162,7 +161,6 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     bound = np.append(margins, shares(data, "ReLU", "flow")[:, -1]) - 1.0
     ended = data.get("two_layers_ended", xr.DataArray(np.zeros(0))).values
     groups, cost = limits_of_chains(data), data.chains_cost.values
-    near = data.chains_flow_cost.values <= 1.05 * cost
     flow = mean(two_layers["flow"][:, -1])
     return {
         "flow": flow,
@@ -171,7 +169,6 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
         "limits": len(groups),
         "runs": len(cost),
         "costs": ", ".join(f"{cost[runs[0]]:.2f}" for runs in groups),
-        "near": proportion(int(near.sum()), len(near)),
         "edges": mean(data.ReLU_edges, within=(0.0, 1.0)),
         "chance": 2 * EDGE * 15 / 16,  # of random directions in 7 dimensions
         "bound": np.append(np.maximum(bound, 0), ended / data.two_layers_largest[: len(ended)] - 1),

@@ -124,7 +124,6 @@ def test_what_breaks_the_claims_is_noticed(data):
     kept = verdicts(study, data.assign(apart_reloaded=data.apart))
     assert kept["reloaded"] == "holds"  # a difference of 0 is not below 0
     few = data.isel(hyperplanes=slice(None, None, -1)).assign_coords(hyperplanes=data.hyperplanes)
-    assert verdicts(study, few)["many"] == "holds"
     assert study.numbers(few)["best"] == "64 contexts"
     half = study.numbers(data.assign(tied=0.5 * data.tied))
     assert np.abs(half["tied"]).max() > 0.1
