@@ -7,6 +7,7 @@ import os
 import types
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -129,6 +130,19 @@ def _description(path) -> bytes:
 def test_the_same_result_gives_the_same_bytes(result):
     assert figures.render(result, "svg") == figures.render(result, "svg")
     assert figures.render(result, "pdf") == figures.render(result, "pdf")
+
+
+def test_nothing_of_a_figure_is_cut_off(result):
+    from PIL import Image
+
+    with Image.open(BytesIO(figures.render(result, "png"))) as image:
+        ink = np.asarray(image.convert("L")) < 250
+        inch = image.info["dpi"][0]
+    for along in (0, 1):
+        (at,) = np.nonzero(ink.any(axis=along))
+        margins = np.array([at[0], ink.shape[1 - along] - 1 - at[-1]]) / inch
+        # A tenth of an inch, to half of it, as letters differ in size between resolutions.
+        assert np.all((margins > 0.05) & (margins < 0.15)), margins
 
 
 def test_errors_of_the_frame(tmp_path, result):
