@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 # Read when JAX is imported, so that tests which do without it never import it.
@@ -22,6 +23,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # Test processes that each do linear algebra on every core wait for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 import type_checks
 from hypothesis import HealthCheck, settings
 
@@ -34,6 +36,35 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
+
+
+class FolderFromItsEnd(pytest.Dir):
+    """Folder whose files are collected from the last to the first."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        return reversed([*super().collect()])
+
+
+def _worker(config: pytest.Config) -> str:
+    return getattr(config, "workerinput", {}).get("workerid", "")
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Let every second process collect a folder from its end.
+
+    Processes that collect the same files in one order compile each file at the same time, all of
+    them; from both ends they find half of the files compiled.
+    """
+    if not _worker(parent.config).endswith(tuple("13579")):
+        return None
+    return FolderFromItsEnd.from_parent(parent, path=path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Bring the tests of all processes into one order, that of their files' names."""
+    if _worker(config):
+        items.sort(key=lambda item: item.path.parts)
 
 
 def pytest_runtest_setup() -> None:
