@@ -56,7 +56,7 @@ def _cells(
 SCALES = tuple(float(f"1e{k}") for k in range(-6, 1))
 DEPTHS = (1, 2, 3, 4)
 PRESETS = {
-    "quick": _cells(("extrapolation", "both"), {1e-3: 5, 1.0: 40}, (), 0),
+    "quick": _cells(("extrapolation", "both"), {1e-3: 5, 1.0: 16}, (), 0),
     "laptop": _cells(tuple(LAYOUTS), {1e-6: 6, 1e-3: 6, 1e-2: 6, 0.1: 6, 1.0: 100}, DEPTHS, 6),
     "paper": _cells(
         tuple(LAYOUTS), {scale: 100 if scale == LAZY else 6 for scale in SCALES}, DEPTHS, 6

@@ -57,7 +57,7 @@ def _cells(
 
 SCALES = tuple(float(f"1e{k}") for k in range(-6, 1))
 PRESETS = {
-    "quick": _cells(("CD-3",), (1e-3, 1.0), (), 6, 3),
+    "quick": _cells(("CD-3",), (1e-3, 1.0), (), 5, 2),
     "laptop": _cells(CONTEXTS, (1e-6, 1e-3, 1e-2, 0.1, 1.0), (1, 2, 3, 4), 6, 6),
     "paper": _cells(CONTEXTS, SCALES, (1, 2, 3, 4), 6, 6),
 }

@@ -53,8 +53,8 @@ QUICK = {"averaged": 90, "per_tuple": [FEW, MANY]}
 PRESETS: dict[str, list[Config]] = {
     "quick": [
         *_preset(("p = 1",), 8, (0, 4, 8), width=800, measured=20, **QUICK),
-        *_preset(("p = 2",), 3, (0, 8), width=1000, measured=20, **QUICK),
-        *_preset(("CD-3",), 5, (0, 4, 8), width=1500, measured=10, **QUICK),
+        *_preset(("p = 2",), 1, (0, 8), width=1000, measured=20, **QUICK),
+        *_preset(("CD-3",), 5, (0, 8), width=1500, measured=10, **QUICK),
     ],
     "laptop": _preset(
         TASKS, 10, (0, 2, 4, 6, 8), width=4000, measured=60, averaged=180, per_tuple=[FEW, MANY, 60]

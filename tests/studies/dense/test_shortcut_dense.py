@@ -90,6 +90,6 @@ def test_networks_that_did_not_learn_are_left_out():
         arrays["learned"][0] = False
         arrays["predictions"][0] = np.nan
     data = study.gather(cells)
-    assert data.attrs["not_learned"] == "4 of 24"
+    assert data.attrs["not_learned"] == "4 of 20"
     assert 0 not in data.seed
     assert np.isfinite(data.margin).all()
