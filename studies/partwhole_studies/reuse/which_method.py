@@ -39,16 +39,16 @@ METHODS = tuple(STYLES)
 
 
 def _predicted(
-    overlaps: tuple[int, ...],
-    subsets: tuple[int, ...],
-    sizes: tuple[int, ...],
-    seeds: int,
-    multitask: tuple[str, ...] = ("overlap",),
-) -> list[Config]:
-    """Return a cell for each row of both maps; multitask: those with multi-task learning."""
-    rows = [("overlap", o) for o in overlaps] + [("active", a) for a in subsets]
-    shared = {"sizes": list(sizes), "seeds": list(range(seeds))}
-    return [{name: value, "multitask": name in multitask} | shared for name, value in rows]
+    overlaps: dict[int, int], subsets: tuple[int, ...], sizes: tuple[int, ...], seeds: int,
+    together: int = 0,
+) -> list[Config]:  # fmt: skip
+    """Return a cell for each row of both maps.
+
+    Seeds of multi-task learning, whose flow takes longest, are given by overlap; or `together`.
+    """
+    rows = [{"overlap": overlap, "multitask": count} for overlap, count in overlaps.items()]
+    rows += [{"active": active, "multitask": together} for active in subsets]
+    return [row | {"sizes": list(sizes), "seeds": list(range(seeds))} for row in rows]
 
 
 def _trained(
@@ -64,13 +64,15 @@ def _trained(
 
 FEWER = (SINGLE, TUNED[1], TUNED[3])
 PRESETS = {
-    "quick": _predicted((0, 20, 40), (5, 10, 20), (32, 64, 128), 5)
+    # Claims on multi-task learning have half of the features shared.
+    "quick": _predicted({0: 1, 20: 5, 40: 1}, (5, 10, 20), (32, 64, 128), 5)
     + _trained([(20, 64)], FEWER, 2, 30_000),
-    "laptop": _predicted((0, 10, 20, 30, 40), (5, 10, 20, 30), (16, 32, 64, 128, 256), 4)
+    "laptop": _predicted(
+        dict.fromkeys(range(0, 41, 10), 4), (5, 10, 20, 30), (16, 32, 64, 128, 256), 4)
     + _trained([(0, 64), (30, 64)], (*FEWER, PROBING), 4, 30_000),
     "paper": _predicted(
-        (0, 5, 10, 15, 20, 25, 30, 35, 40), (1, 2, 5, 10, 20, 30),
-        (16, 24, 32, 48, 64, 96, 128, 192, 256, 384), 24, ("overlap", "active"),
+        dict.fromkeys((0, 5, 10, 15, 20, 25, 30, 35, 40), 24), (1, 2, 5, 10, 20, 30),
+        (16, 24, 32, 48, 64, 96, 128, 192, 256, 384), 24, 24,
     )
     + _trained(
         [(o, n) for o in (0, 20, 30, 40) for n in (32, 64, 128)],
@@ -99,7 +101,7 @@ def cell(config: Config) -> Arrays:
         for methods, scale in (([SINGLE, PROBING, "finetuning"], INIT), ([SINGLE], LITTLE))
     )  # fmt: skip
     together = np.full((1, len(sizes), len(seeds)), np.nan)
-    for run, seed in enumerate(seeds if config["multitask"] else ()):
+    for run, seed in enumerate(seeds[: config["multitask"]]):
         sample = task.sample(seed, max(sizes))
         together[0, :, run] = [runs.multitask_error(sample, n)[0] for n in sizes]
     losses = np.concatenate([usual[:1], little, together, usual[1:]])  # in the order of METHODS

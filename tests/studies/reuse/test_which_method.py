@@ -26,7 +26,7 @@ def test_every_method_can_be_trained_and_predicted():
     few = {"trained_overlap": 20, "trained_n": 8, "seeds": [0], "max_steps": 300}
     for method in (SINGLE, MULTI, PROBING, *study.TUNED):
         assert study.cell(few | {"trained_way": method})["final"].shape == (1,)
-    row = study.cell({"overlap": 0, "sizes": [8], "seeds": [0], "multitask": False})
+    row = study.cell({"overlap": 0, "sizes": [8], "seeds": [0], "multitask": 0})
     assert np.isnan(row["overlapping"]).nonzero()[0].tolist() == [study.METHODS.index(MULTI)]
 
 
