@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
 
 import numpy as np
@@ -38,6 +39,8 @@ LEAST_NOISE = 1e-6
 ROUNDING = 1e-12
 # In the same units as `ridge`; with less, rounding would decide.
 LEAST_RIDGE = 1e-8
+# Means of neurons that are taken to coordinates at once.
+MOST_ROWS = 8
 # Entries of arrays over repetitions, of which a part is worked on at a time.
 MOST_ENTRIES = 5_000_000
 
@@ -123,11 +126,11 @@ def clouds_of(
     penalty = penalty_of(ridge, rows, index, data.shape[1])
     means = condition_means(data, index)
     means -= means.mean(axis=0)
-    places = _Places.of(data, rows)
+    places = _Places(data, rows)
     centred = condition_means(rows, index)
     deviations = places.padded(rows - centred[index], len(means))
     centred = places.padded(centred - centred.mean(axis=0), len(means))
-    drawn = chain([centred], map(places.at, permuted_means(means, repetitions, rng)))
+    drawn = chain([centred], places.of(permuted_means(means, repetitions, rng)))
     step = max(1, MOST_ENTRIES // (len(means) * max(*rows.shape, deviations.shape[1])))
     while len(part := list(islice(drawn, step))):
         yield Clouds(deviations, index, np.stack(part), penalty)
@@ -139,35 +142,40 @@ class _Places:
 
     Parameters
     ----------
-    basis : float array, shape (p, q), or None
-        Of the space of measured responses, 0 for directions without any; None where neurons are
-        the coordinates.
+    data : float array, shape (n, p)
+        Measured responses.
+    rows : float array, shape (n, q)
+        Their `coordinates`: the same array, or along orthogonal directions.
     """
 
-    basis: Float[np.ndarray, "p q"] | None
+    data: Float[np.ndarray, "n p"]
+    rows: Float[np.ndarray, "n q"]
 
-    @classmethod
-    def of(cls, data: Float[np.ndarray, "n p"], rows: Float[np.ndarray, "n q"]) -> _Places:
-        """Return those of data with these coordinates, of `coordinates`."""
-        if rows is data:
-            return cls(None)
-        squares = np.sum(rows**2, axis=0)
+    @cached_property
+    def basis(self) -> Float[np.ndarray, "p q"]:
+        """Return the directions of `rows`, 0 for those without any response."""
+        squares = np.sum(self.rows**2, axis=0)
         kept = squares > ROUNDING * squares.max()
-        return cls(
-            data.T @ (rows * np.divide(1.0, squares, where=kept, out=np.zeros_like(squares)))
-        )
+        inverse = np.divide(1.0, squares, where=kept, out=np.zeros_like(squares))
+        return self.data.T @ (self.rows * inverse)
 
     def padded(self, rows: Float[np.ndarray, "n q"], n_conditions: int) -> np.ndarray:
         """Return measured coordinates, with 0 beside their space."""
-        return rows if self.basis is None else np.pad(rows, ((0, 0), (0, n_conditions)))
+        return rows if self.rows is self.data else np.pad(rows, ((0, 0), (0, n_conditions)))
 
-    def at(self, means: Float[np.ndarray, "T p"]) -> np.ndarray:
-        """Return coordinates of means; beside the measured space only their products matter."""
-        if self.basis is None:
-            return means
-        within = means @ self.basis
-        values, vectors = np.linalg.eigh(means @ means.T - within @ within.T)
-        return np.hstack([within, vectors * np.sqrt(np.maximum(values, 0.0))])
+    def of(self, drawn: Iterator[Float[np.ndarray, "T p"]]) -> Iterator[np.ndarray]:
+        """Yield coordinates of means; beside the measured space only their products matter."""
+        if self.rows is self.data:
+            yield from drawn
+            return
+        while part := list(islice(drawn, MOST_ROWS)):
+            means = np.stack(part)
+            # One product for several means, as the basis is large.
+            within = (means.reshape(-1, means.shape[2]) @ self.basis).reshape(*means.shape[:2], -1)
+            beside = means @ means.swapaxes(1, 2) - within @ within.swapaxes(1, 2)
+            values, vectors = np.linalg.eigh(beside)
+            vectors *= np.sqrt(np.maximum(values, 0.0))[:, None, :]
+            yield from np.concatenate([within, vectors], axis=2)
 
 
 def dual_weights(
