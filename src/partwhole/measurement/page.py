@@ -221,7 +221,7 @@ def _beside_null(
     broad = np.full((len(scores), 2), np.nan)
     # Without structure, too, squared lengths can be no larger than noise.
     broad[present] = np.nanquantile(null[:, present], [0.025, 0.975], axis=0).T
-    key = [("broad", "95 % of unrelated neurons")]
+    key = [("broad", "95 % for unrelated neurons")]
     if np.isfinite(intervals).any():
         key.insert(0, ("narrow", "its 95 % interval"))
     return tag("figure", charts.keys(key),

@@ -39,8 +39,8 @@ LEAST_NOISE = 1e-6
 ROUNDING = 1e-12
 # In the same units as `ridge`; with less, rounding would decide.
 LEAST_RIDGE = 1e-8
-# Means of neurons that are taken to coordinates at once.
-MOST_ROWS = 8
+# Permuted means that are taken to coordinates by one product.
+AT_ONCE = 8
 # Entries of arrays over repetitions, of which a part is worked on at a time.
 MOST_ENTRIES = 5_000_000
 
@@ -168,9 +168,9 @@ class _Places:
         if self.rows is self.data:
             yield from drawn
             return
-        while part := list(islice(drawn, MOST_ROWS)):
+        while part := list(islice(drawn, AT_ONCE)):
             means = np.stack(part)
-            # One product for several means, as the basis is large.
+            # The basis is large, and read once for all of them.
             within = (means.reshape(-1, means.shape[2]) @ self.basis).reshape(*means.shape[:2], -1)
             beside = means @ means.swapaxes(1, 2) - within @ within.swapaxes(1, 2)
             values, vectors = np.linalg.eigh(beside)
