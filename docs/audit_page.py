@@ -1,4 +1,4 @@
-"""Take the picture of the audit's page that the README shows: ``python docs/audit_page.py``."""
+"""Take the picture of the audit's page: ``python docs/audit_page.py``."""
 
 from __future__ import annotations
 

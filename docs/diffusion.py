@@ -1,4 +1,4 @@
-"""Draw the README's picture of a diffusion model on its way: python docs/diffusion.py (minutes)"""
+"""Draw the picture of a diffusion model on its way: python docs/diffusion.py (minutes)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the README's picture of gated networks: python docs/gated.py (half a minute)"""
+"""Draw the picture of gated networks: python docs/gated.py (half a minute)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the README's picture of dense networks: python docs/networks.py (a quarter of a minute)"""
+"""Draw the picture of dense networks: python docs/networks.py (a quarter of a minute)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the README's picture of feature reuse: python docs/reuse.py (a quarter of an hour)"""
+"""Draw the picture of feature reuse: python docs/reuse.py (a quarter of an hour)"""
 
 from __future__ import annotations
 

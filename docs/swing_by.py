@@ -1,4 +1,4 @@
-"""Draw the swing-by of the README: python docs/swing_by.py"""
+"""Draw the picture of a swing-by: python docs/swing_by.py"""
 
 from __future__ import annotations
 

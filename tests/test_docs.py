@@ -1,4 +1,4 @@
-"""What the documents point to is there, and the README's picture shows what is computed."""
+"""What the documents point to is there, and pages and pictures show what is computed."""
 
 from __future__ import annotations
 
@@ -21,28 +21,40 @@ from partwhole.cli import command
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "README.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "docs/clusters.md",
-        "docs/following.md",
-        "docs/notation.md",
-        "docs/paper-presets.md",
-        "studies/README.md",
-        "docs/stability.md",
-        "docs/your-images.md",
-        "docs/torch.md",
-        "docs/your-network.md",
-        "docs/your-recording.md",
-    ],
-)
-def test_links_between_files_lead_somewhere(name):
-    path = ROOT / name
-    links = re.findall(r"\]\(([^)#]+)", path.read_text("utf-8"))
-    assert [link for link in links if "://" not in link and not (path.parent / link).exists()] == []
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "studies/README.md"]
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings."""
+    lines = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", line).lower().replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_between_files_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)]+)", page.read_text("utf-8")):
+        if "://" not in link:
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            assert target.exists(), link
+            assert not anchor or anchor in headings(target), link
+
+
+def test_every_page_is_linked_from_the_readme_or_a_page_that_it_links():
+    def linked(page: Path) -> set[Path]:
+        names = re.findall(r"\]\(([^)#:]+\.md)", page.read_text("utf-8"))
+        return {(page.parent / name).resolve() for name in names}
+
+    near = linked(ROOT / "README.md")
+    assert set((ROOT / "docs").glob("*.md")) <= near.union(*map(linked, near))
+
+
+def test_every_page_with_examples_is_run():
+    """But for those of torch, which run on torch."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    run = set(project["tool"]["pytest"]["ini_options"]["testpaths"])
+    pages = {page.relative_to(ROOT).as_posix() for page in PAGES if ">>> " in page.read_text()}
+    assert pages - run == {"docs/torch.md"}
 
 
 def script(name):
@@ -73,13 +85,13 @@ def test_the_costs_of_paper_presets_are_those_of_their_settings():
     assert "| concept_times | 100 | 2.2e6 | 9.1e17 |" in module.table()
 
 
-def test_the_comparison_in_the_readme_is_the_computed_one():
+def test_the_comparison_in_the_page_on_dynamics_is_the_computed_one():
     identity = tasks.StructuredIdentity(means=[2, 4], scales=[0.2, 0.2], origin=True)
     deep = networks.Architecture(layers=4, width=4).networks(2, seeds=range(24))
     rule = training.Training.published("identity", learning_rate=0.005)
     comparison = training.beside_theory(training.train(deep, identity, rule)).describe()
     printed = re.search(
-        r"```text\n(4-layer.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+        r"```text\n(4-layer.*?)```", (ROOT / "docs/dynamics.md").read_text("utf-8"), re.DOTALL
     )
     assert printed
     words, numbers = r"[^\d.]+", r"\d+\.?\d*"
