@@ -1,4 +1,4 @@
-"""Results that are shipped with a package take the place of those that decide less."""
+"""Results that are shipped with a package take the place of runs of the quick preset."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from partwhole.study.registry import load
 
 # With four seeds the share is an illustration, with 40 it is decided.
 FEWER = PYTHON.replace("range(6)", "range(4)").replace("range(60)", "range(40)")
+OTHER = FEWER.replace('config["seed"])', 'config["seed"] + 1)')
 
 
 @pytest.fixture
@@ -50,10 +51,17 @@ def test_a_stored_result_is_read_as_it_was(study, tmp_path):
     assert again.data.attrs["seeds"] == "0-39"
 
 
-def test_the_report_shows_it_where_the_quick_preset_cannot_decide(study, tmp_path):
+def reported(study, tmp_path, **options):
+    pages = report.write_report(
+        [study], tmp_path / "out", store=tmp_path / "cells", progress=False, **options
+    )
+    return pages.results[0]
+
+
+def test_the_report_shows_it_in_place_of_the_quick_preset(study, tmp_path):
     evidence.keep(run(study, "laptop", tmp_path))
-    pages = report.write_report([study], tmp_path / "out", store=tmp_path / "store", progress=False)
-    assert pages.results[0].preset == "laptop"
+    assert reported(study, tmp_path).preset == "laptop"
+    assert not (tmp_path / "cells").exists()  # nothing was computed
     page = html.unescape((tmp_path / "out" / "studies" / "coins-tiny.html").read_text())
     assert "Stored laptop result of " in page
     assert "<code>partwhole run coins.tiny --preset laptop</code>" in page
@@ -63,35 +71,50 @@ def test_the_report_shows_it_where_the_quick_preset_cannot_decide(study, tmp_pat
     assert "<small>laptop, stored</small>" in paper
 
 
-def test_it_does_not_where_it_decides_no_more(study, tmp_path):
+def test_the_report_runs_another_preset(study, tmp_path):
+    evidence.keep(run(study, "laptop", tmp_path))
+    result = reported(study, tmp_path, preset="laptop")
+    assert ("stored" in result.data.attrs, result.computed) == (False, 80)
+
+
+def test_one_that_decides_no_more_does_not_replace_a_run(study, tmp_path):
     quick = run(study, "quick", tmp_path)
     evidence.keep(quick)
     assert better(quick) is quick
 
 
-def test_a_result_of_another_source_says_so(study, tmp_path):
-    evidence.keep(run(study, "laptop", tmp_path))
-    path = tmp_path / "some_studies" / "coins" / "tiny.py"
-    path.write_text(FEWER.replace('config["seed"])', 'config["seed"] + 1)'))
+@pytest.mark.parametrize(("name", "shown"), [("quick", "quick"), ("laptop", "laptop")])
+def test_one_of_another_source_is_shown_only_if_it_decides_more(study, tmp_path, name, shown):
+    evidence.keep(run(study, name, tmp_path))
+    again = reported(changed(OTHER, tmp_path), tmp_path)
+    assert again.preset == shown
+    assert len([*(tmp_path / "cells").rglob("*.npz")]) == 8
+    assert again.data.attrs.get("outdated", 0) == (shown == "laptop")
+
+
+def changed(text, tmp_path):
+    """Write another source for the study, and import it anew."""
+    (tmp_path / "some_studies" / "coins" / "tiny.py").write_text(text)
     for name in [name for name in sys.modules if name.startswith("some_studies")]:
         del sys.modules[name]
-    again = stored(load("some_studies.coins.tiny"))
+    return load("some_studies.coins.tiny")
+
+
+def test_a_result_of_another_source_says_so(study, tmp_path):
+    evidence.keep(run(study, "laptop", tmp_path))
+    again = stored(changed(OTHER, tmp_path))
     assert again is not None
     assert again.data.attrs["outdated"] == 1
 
 
 def test_a_result_that_lacks_what_the_study_weighs_now_is_left_out(study, tmp_path):
     evidence.keep(run(study, "laptop", tmp_path))
-    path = tmp_path / "some_studies" / "coins" / "tiny.py"
     text = FEWER.replace('"share": np.', '"part": np.').replace('{"share": ""}', '{"part": ""}')
     text = text.replace('labels={"share"', 'labels={"part"').replace("data.share", "data.part")
-    path.write_text(text.replace('data["share"]', "data.part"))
-    for name in [name for name in sys.modules if name.startswith("some_studies")]:
-        del sys.modules[name]
-    changed = load("some_studies.coins.tiny")
+    renamed = changed(text.replace('data["share"]', "data.part"), tmp_path)
     with pytest.raises(InputError, match=r"of an earlier source: AttributeError.*; compute it aga"):
-        stored(changed)
-    quick = run(changed, "quick", tmp_path)
+        stored(renamed)
+    quick = run(renamed, "quick", tmp_path)
     assert better(quick) is quick
 
 

@@ -205,8 +205,9 @@ def report(
     """Run every study and write the pages of a report: findings, papers, studies and a ledger.
 
     Args:
-        preset: quick takes minutes in all, laptop minutes a study, paper longer; mnist runs the
-            studies that have it on the published images, and names the others, as unclipped does.
+        preset: quick takes minutes in all, and shows the results of longer presets that are stored;
+            laptop takes minutes a study, paper longer; mnist runs the studies that have it on the
+            published images, and names the others, as unclipped does.
         out: Folder for the pages; the first is index.html.
     """
     needs("plot", "partwhole report")

@@ -1,7 +1,8 @@
 """Stored results, shipped with a package of studies, for presets that take long to compute.
 
-Where a run of a report leaves claims undecided, the report shows the stored result of that study
-instead, with its date and the command that reproduces it.
+A report shows them in place of a run of the quick preset, with their date and the command that
+reproduces them. Where the source has changed since, the preset is run, and the stored result shown
+only if it decides more claims.
 """
 
 from __future__ import annotations
@@ -97,6 +98,15 @@ def stored(study: ModuleType) -> Result | None:
         short_name(study), study, declaration, str(data.attrs["preset"]), data, findings,
         float(data.attrs["seconds"]), 0, 0,
     )  # fmt: skip
+
+
+def current(study: ModuleType) -> Result | None:
+    """Return the stored result of a study if its cells are of the source as it is now."""
+    with suppress(InputError):
+        shipped = stored(study)
+        if shipped is not None and not shipped.data.attrs["outdated"]:
+            return shipped
+    return None
 
 
 def better(result: Result) -> Result:

@@ -16,7 +16,7 @@ from partwhole._door import door
 from partwhole._writing import naming, write_all
 from partwhole.page import tag
 from partwhole.study.bars import Bars
-from partwhole.study.evidence import better
+from partwhole.study.evidence import better, current
 from partwhole.study.execution import Result, SubmittedStudy, submit
 from partwhole.study.figure import render
 from partwhole.study.missing import CellsMissingError
@@ -60,9 +60,10 @@ def write_report(
     The pages are `index.html`, one for each paper and each study, and a ledger of all claims. A
     report with more failures than the one in the folder is written into the folder `incomplete`.
 
-    However long it takes, every study is run that has the preset. Where that can't decide its
-    claims, a stored result that can is shown in its place. A study that can't be imported, or
-    that an error stops, is named at the top of the first page, and the others still run.
+    However long it takes, every study is run that has the preset. In place of the quick preset a
+    stored result is shown, if there is one of the study's source as it is; one of an earlier source
+    is shown if it decides more claims. A study that can't be imported, or that an error stops, is
+    named at the top of the first page, and the others still run.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def write_report(
     start = time.perf_counter()
     entries: list[Entry] = []
     figures: dict[str, bytes] = {}
-    ahead: SubmittedStudy | NotRun | None = None
+    ahead: SubmittedStudy | Entry | None = None
     places = list(dict.fromkeys(studies))
     try:
         # The next study is submitted first, so that processes have work during gathering.
@@ -125,10 +126,12 @@ def _remove_former(folder: Path, pages: Iterable[str]) -> None:
 
 def _submitted(
     place: str | Path | ModuleType, preset: str, executor: Executor | None, store: Path | None
-) -> SubmittedStudy | NotRun:
+) -> SubmittedStudy | Entry:
     study = None
     try:
         study = load(place) if isinstance(place, ModuleType) else find(place)
+        if preset == "quick" and (shipped := current(study)) is not None:
+            return shipped
         if preset not in study.PRESETS:
             return NotRun(short_name(study), study, f"It has no {preset} preset.")
         return submit(study, preset, executor=executor, store=store)
@@ -144,17 +147,18 @@ def _failed(path: Path) -> int | float:
         return math.inf
 
 
-def _finished(entry: SubmittedStudy | NotRun, bars: Bars, figures: dict[str, bytes]) -> Entry:
+def _finished(entry: SubmittedStudy | Entry, bars: Bars, figures: dict[str, bytes]) -> Entry:
     """Wait for a study and draw it; an error in one study leaves the others in the report."""
     try:
         if isinstance(entry, NotRun):
             return entry
         try:
-            result = better(entry.result(bars))
+            result = better(entry.result(bars)) if isinstance(entry, SubmittedStudy) else entry
             figures[result.name] = render(result)
             return result
         except Exception as error:
-            return _stopped(short_name(entry.module), entry.module, error)
+            study = entry.module if isinstance(entry, SubmittedStudy) else entry.study
+            return _stopped(short_name(study), study, error)
     finally:
         bars.study_ended()
 

@@ -38,10 +38,10 @@ def _cells(seeds: dict[str, dict[str, int]], long: list[tuple[str, str]] | None)
     ]
 
 
-FEW = ("means 1 and 2, variance 0.5", "means 2 and 2, variance 0.05", OTHER)
-QUICK = {  # several networks of the settings compared, and one of some others
-    "linear": dict.fromkeys(FEW, 1) | {MAIN: 5, SPREAD: 5, CAPTIONED: 5},
-    "relu": dict.fromkeys(AS_RUN, 1) | {MAIN: 8, SPREAD: 5, CAPTIONED: 8},
+COMPARED = (MAIN, SPREAD, CAPTIONED, OTHER)
+QUICK = {
+    "linear": dict.fromkeys(COMPARED, 1),
+    "relu": dict.fromkeys((*COMPARED, *AS_RUN), 1),
 }
 PRESETS = {"quick": _cells(QUICK, [("linear", MAIN)])} | dict.fromkeys(
     ("laptop", "paper"),

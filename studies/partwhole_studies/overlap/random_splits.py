@@ -36,7 +36,7 @@ def _cells(sizes: dict[str, list[int]], seeds: int) -> list[Config]:
     ]
 
 
-QUICK = {THREE: [30, 100, 300], PAIRS: [18], FOUR: [150], SIX: [10]}
+QUICK = {THREE: [30, 100], PAIRS: [12], FOUR: [150], SIX: [10]}
 LAPTOP = {
     THREE: [30, 100, 300, 900],
     PAIRS: [8, 12, 18, 27],
@@ -45,7 +45,7 @@ LAPTOP = {
     "triples of 4": [7, 9],
 }
 PAPER = LAPTOP | {PAIRS: [8, 12, 18, 27, 40], SIX: [10, 15, 22], "triples of 4": [7, 9, 11]}
-PRESETS = {"quick": _cells(QUICK, 6), "laptop": _cells(LAPTOP, 50), "paper": _cells(PAPER, 50)}
+PRESETS = {"quick": _cells(QUICK, 4), "laptop": _cells(LAPTOP, 50), "paper": _cells(PAPER, 50)}
 
 
 def conjunctions(

@@ -191,7 +191,7 @@ def test_the_published_sizes_are_asked_of_mnist():
 
 def test_the_mnist_preset_runs_from_the_command(files, tmp_path, monkeypatch, capsys):
     few = [
-        {"images": "mnist", "n": 500, "units": 10, "momentum": 0.9, "seed": seed, "n_test": 100}
+        {"images": "mnist", "n": 100, "units": 10, "momentum": 0.9, "seed": seed, "n_test": 100}
         for seed in (1, 2)
     ]
     out = mnist_runs.run_from_the_command(study, few, files, tmp_path, monkeypatch, capsys)

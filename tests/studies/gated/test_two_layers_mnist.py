@@ -17,7 +17,8 @@ from partwhole.tasks.images._files import VARIABLE
 from partwhole_studies.gated import mnist as images
 from partwhole_studies.gated import two_layers as study
 
-FEW = {"n_train": 500, "max_steps": 100, "n_test": 100}
+N = 120  # images to train on
+FEW = {"n_train": N, "max_steps": 100, "n_test": 100}
 SETTING = {"thresholds": "median", "hyperplanes": 1, "n_units": 10}
 SETTINGS = [(10, 1, "median"), (10, 1, "zero"), (10, 2, "zero"), (20, 1, "zero")]
 
@@ -77,7 +78,7 @@ def test_the_split_is_the_same_for_all_seeds_and_gates_are_not(folder, monkeypat
 def test_a_cell_holds_the_limit_of_its_own_gates(cells, data, folder, monkeypatch):
     """Draw the gates anew by their definition, and count the limit's errors by hand."""
     monkeypatch.setenv(VARIABLE, str(folder))
-    split = images.mnist(1, 500, 100, 100)
+    split = images.mnist(1, N, 100, 100)
     for h, k, kind in SETTINGS:
         for seed in (1, 2):
             normals = np.random.RandomState([1, seed]).randn(h, k, 785)
@@ -92,7 +93,7 @@ def test_a_cell_holds_the_limit_of_its_own_gates(cells, data, folder, monkeypatc
             tests = np.concatenate([split.test_inputs, split.selection_inputs])
             labels = np.concatenate([split.test_labels, split.selection_labels])
             wrong = np.mean(np.sign(limit.predict(tests)) != labels)
-            here = data.sel(n=500, thresholds=kind, n_units=h, hyperplanes=k, seed=seed)
+            here = data.sel(n=N, thresholds=kind, n_units=h, hyperplanes=k, seed=seed)
             # The solves agree closely; one image in 200 may lie on the boundary for rounding.
             assert float(here.errors.sel(learner="group")) == pytest.approx(wrong, abs=0.0051)
             # Both are within 1e-6 of the least.
@@ -109,7 +110,7 @@ def test_gather_leaves_no_cell_out(cells, data):
     assert data.whitened_value.isnull().all()  # too large here
     config, arrays = cells[-1]
     place = {name: config[name] for name in ("n_units", "hyperplanes", "thresholds")}
-    here = data.sel(n=500, seed=config["seeds"][0], **place)
+    here = data.sel(n=N, seed=config["seeds"][0], **place)
     np.testing.assert_array_equal(here.errors.values, arrays["errors"][0])
     np.testing.assert_array_equal(here.apart.values, arrays["apart"][0])
 
@@ -135,6 +136,7 @@ def test_what_nothing_separates_has_no_limit(cells, tmp_path):
 
 def test_published_errors_hold_where_they_are_met_and_only_there(data):
     table = published(study.__file__, ["thresholds", "n", "hyperplanes", "n_units"])
+    data = data.assign_coords(n=[500])
     errors = data.errors.copy()
     for name in ("network", "group"):
         place = {"learner": name} | SETTING

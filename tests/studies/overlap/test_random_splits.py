@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from study_cells import computed
+from study_cells import computed, stored_data
 from study_rules import require_whole, verdicts
 
 from partwhole.limits import determination
@@ -15,13 +15,8 @@ from partwhole.tasks import Task
 from partwhole_studies.overlap import random_splits as study
 
 
-@pytest.fixture(scope="module")
-def data():
-    return study.gather(computed(study))
-
-
-def test_it_is_whole(data):
-    require_whole(study, data)
+def test_it_is_whole():
+    require_whole(study, study.gather(computed(study)))
 
 
 @pytest.mark.parametrize(("n_components", "order"), [(3, 1), (3, 2), (4, 2)])
@@ -68,7 +63,8 @@ def test_the_jump_is_that_of_random_systems():
     assert 0.89 < study.jump(4) < study.jump(6) < 1.0
 
 
-def test_a_crossing_elsewhere_is_noticed(data):
+def test_a_crossing_elsewhere_is_noticed():
+    data = stored_data(study)
     early = data.assign(crossing=data.crossing - 0.1, error=data.error + 0.1)
     assert verdicts(study, early)["three"] == "does not hold"
     assert verdicts(study, early)["pairs"] == "does not hold"

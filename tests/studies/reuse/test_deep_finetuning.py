@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from study_cells import computed
+from study_cells import computed, stored_data
 from study_rules import failed_checks, require_whole, verdicts
 
 from partwhole import solve
@@ -13,13 +13,8 @@ from partwhole.limits.penalties import finetuning_penalty
 from partwhole_studies.reuse import deep_finetuning as study
 
 
-@pytest.fixture(scope="module")
-def data():
-    return study.gather(computed(study))
-
-
-def test_it_is_whole(data):
-    require_whole(study, data)
+def test_it_is_whole():
+    require_whole(study, study.gather(computed(study)))
 
 
 def test_the_order_of_two_layers_is_that_of_the_penalty():
@@ -79,7 +74,8 @@ def test_two_layers_are_tuned_as_hyperbolic_entropy():
     assert limits[0] == pytest.approx(limits[1], abs=1e-10)
 
 
-def test_deep_networks_that_forget_are_noticed(data):
+def test_deep_networks_that_forget_are_noticed():
+    data = stored_data(study)
     depth = data.depth > 2
     small = data.rescale < 1
     forgetful = data.assign(needed=data.needed * (1.0 + (depth & small)), off=data.off + 1e-3)
