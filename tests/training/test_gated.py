@@ -95,7 +95,7 @@ def test_a_unit_that_starts_at_zero_stays_there():
     network = runs.networks[0]
     assert float(network.weights[1][0, 0, 4]) == 0.0
     assert runs.margins[0, -1] == pytest.approx(1 / 4.53420086, rel=0.03)
-    ended = ascend_margin(network, X, Y)
+    ended = ascend_margin(network, X, Y, tolerance=1e-9)
     told = stationarity(ended, X, Y, LIMIT)
     # The margin is within rounding of the recorded one; weights within the root of that.
     assert told.margin == pytest.approx(1 / 4.53420086, rel=1e-7)
@@ -212,13 +212,13 @@ def test_weights_of_zero_stay_and_say_so():
 def test_plain_descent_is_slow():
     """Recorded from one draw: .53, .66, .72 of the margin, to .15, which goes with 1 / log t."""
     runs = published(
-        [drawn([GATES, 1], seed, 0.3) for seed in range(2)], X, Y, steps=100_000,
-        learning_rate=0.1, late_factor=1.0, batch=None, record=[1000, 10_000, 100_000],
+        [drawn([GATES, 1], 0, 0.3)], X, Y, steps=100_000, learning_rate=0.1, late_factor=1.0,
+        batch=None, record=[1000, 10_000, 100_000],
     )  # fmt: skip
-    share = runs.fraction_of(LIMIT).mean(axis=0)
+    share = runs.fraction_of(LIMIT)[0]
     assert (np.diff(share) > 0).all()
     np.testing.assert_allclose(share, (0.53, 0.66, 0.72), atol=0.15)
-    losses = np.exp(runs.log_loss).mean(axis=0)
+    losses = np.exp(runs.log_loss)[0]
     np.testing.assert_allclose(np.log10(losses), np.log10((6.5e-3, 2.8e-4, 1.9e-5)), atol=0.15)
 
 
@@ -275,7 +275,7 @@ def test_other_architectures_end_where_their_costs_say():
         runs = followed([start], X, Y, steps=5000)
         assert 0.9 * largest < runs.margins[0, -1]
         assert runs.margins.max() <= largest * (1 + 1e-6)
-        ended = stationarity(ascend_margin(runs.networks[0], X, Y), X, Y)
+        ended = stationarity(ascend_margin(runs.networks[0], X, Y, tolerance=1e-8), X, Y)
         assert ended.margin == pytest.approx(largest, rel=1e-6)
         assert network_limit(start, X, Y).normalised_margin == pytest.approx(largest, rel=1e-6)
 
@@ -312,7 +312,7 @@ def test_what_is_global_for_frozen_gates_is_not_for_gates_that_move():
 
 def test_gates_may_be_in_every_layer():
     above = HalfspaceGates.random(7, n_units=4, seed=2)
-    runs = followed([drawn([GATES, above, 1], 1, 0.3)], X, Y, steps=2000)
+    runs = followed([drawn([GATES, above, 1], 3, 0.3)], X, Y, steps=2000)
     assert runs.outcomes == (Ended.RAN_ALL_STEPS,)
     found = distinct_limits(runs, X, Y)
     assert len(found) == 1
