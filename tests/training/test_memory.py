@@ -7,10 +7,11 @@ from importlib import import_module
 import jax
 import numpy as np
 import pytest
+from vector_models import vector_model
 
 from partwhole._checks import InputError
 from partwhole.networks import image_network
-from partwhole.networks.diffusion import diffusion_model, unet
+from partwhole.networks.diffusion import unet
 from partwhole.networks.diffusion.model import DiffusionModel
 from partwhole.networks.diffusion.schedule import linear_schedule
 from partwhole.training import Prompt, Sampling, Training, memory, train
@@ -50,15 +51,14 @@ def test_estimates_of_image_networks_are_within_a_factor_of_two(name, batch, opt
 
 def of_images(batch):
     """Return a small U-Net with its samples and conditions."""
-    network = unet((8, 8, 3), 4, channels=(16, 32), blocks=1, groups=4, heads=2, seed=0)
+    network = unet((8, 8, 3), 4, channels=(16,), blocks=1, groups=4, heads=2, clock=64, seed=0)
     model = DiffusionModel(network, linear_schedule(), None, (8, 8, 3), 4)
     return model, (np.zeros((batch, 8, 8, 3), np.float32), np.zeros((batch, 4), np.float32))
 
 
 def of_vectors(batch):
     """Return a model that is trained in a moment, with its samples and conditions."""
-    model = diffusion_model("vector", condition=4, seed=0)
-    return model, (np.zeros((batch, 2), np.float32), np.zeros((batch, 4), np.float32))
+    return vector_model(), (np.zeros((batch, 2), np.float32), np.zeros((batch, 2), np.float32))
 
 
 # Most memory is that of parameters, or of what the backward pass reads.
