@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import equinox as eqx
 import families
 import jax
@@ -74,13 +72,32 @@ def plain(network, inputs, targets, transformation, steps, batches=None):
     return eqx.combine(kept, rest)
 
 
+DECAYED = {
+    "adamw": ({"optimiser": "adamw"}, optax.adamw(0.02, weight_decay=0.3)),
+    # The slope of the decay is not clipped.
+    "sgd": (
+        {"optimiser": "sgd", "momentum": 0.5},
+        optax.chain(optax.add_decayed_weights(0.6), optax.sgd(0.02, momentum=0.5)),
+    ),
+}
+CLIPPED = {
+    kind: optax.chain(optax.clip_by_global_norm(0.1), transformation)
+    for kind, (_, transformation) in DECAYED.items()
+}
+# Of optimisers with a family on all samples: one object, for which its steps are compiled once.
+KINDS = {
+    "recurrent": "adamw", "attention": "adamw", "gated": "sgd", "learned gates": "sgd",
+    "dense": "sgd",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_family_takes_the_steps_of_any_optimiser(name):
     networks, x = NETWORKS[name]
-    optimiser = optax.chain(optax.clip_by_global_norm(0.5), optax.adam(0.02))
+    optimiser = CLIPPED[KINDS[name]]
     training = Training(steps=7, optimiser=optimiser, record=[0, 3])
     before = [np.array(leaf) for leaf in jax.tree.leaves(networks)]
-    runs = train(networks, (x, Y), training, read=x[:4], test=(x[:5], Y[:5]), progress=False)
+    runs = train(networks, (x, Y), training, read=x[:4], test=(x[:4], Y[:4]), progress=False)
     # Networks are left as they are.
     for leaf, copy in zip(jax.tree.leaves(networks), before, strict=True):
         np.testing.assert_array_equal(leaf, copy)
@@ -99,17 +116,20 @@ def test_every_family_takes_the_steps_of_any_optimiser(name):
         np.testing.assert_allclose(runs.answers[run, 0], outputs(start, x[:4]), atol=1e-6)
         gap = np.mean((ended - Y) ** 2)
         assert runs.training_loss[run, -1] == pytest.approx(gap, rel=1e-4)
-        assert runs.final_loss[run] == pytest.approx(np.mean((ended[:5] - Y[:5]) ** 2), rel=1e-4)
+        assert runs.final_loss[run] == pytest.approx(np.mean((ended[:4] - Y[:4]) ** 2), rel=1e-4)
 
 
-DECAYED = {
-    "adamw": ({"optimiser": "adamw"}, optax.adamw(0.02, weight_decay=0.3)),
-    # The slope of the decay is not clipped.
-    "sgd": (
-        {"optimiser": "sgd", "momentum": 0.5},
-        optax.chain(optax.add_decayed_weights(0.6), optax.sgd(0.02, momentum=0.5)),
-    ),
-}
+SGD = optax.sgd(0.05)  # one object, for which steps are compiled once
+
+
+def first_slope(name, batch):
+    """Return the norm of the first slope of a run of seed 0."""
+    networks, x = NETWORKS[name]
+    start = networks[0] if isinstance(networks, list) else jax.tree.map(lambda w: w[0], networks)
+    batches = None if batch is None else batch_order(batch, 0, len(x), 1)
+    ended = plain(start, x, Y, SGD, 1, batches)
+    pairs = zip(*(jax.tree.leaves(each.partition()[0]) for each in (start, ended)), strict=True)
+    return np.linalg.norm([np.linalg.norm(np.subtract(a, b)) for a, b in pairs]) / 0.05
 
 
 # Each optimiser on all samples and in batches, and with each family.
@@ -121,16 +141,15 @@ DECAYED = {
     ],
 )  # fmt: skip
 def test_clipped_gradients_and_their_decay_are_those_of_optax(name, batch, kind):
-    (networks, x), (options, transformation) = NETWORKS[name], DECAYED[kind]
+    (networks, x), (options, _) = NETWORKS[name], DECAYED[kind]
     few = {"steps": 6, "batch": batch, "record": [0]}
-    clipped = optax.chain(optax.clip_by_global_norm(0.1), transformation)
     by_name = Training(**few, learning_rate=0.02, weight_decay=0.3, clip=0.1, **options)
-    runs, own, free = (
+    runs, own = (
         train(networks, (x, Y), training, read=x, progress=False)
-        for training in (by_name, Training(**few, optimiser=clipped), replace(by_name, clip=None))
+        for training in (by_name, Training(**few, optimiser=CLIPPED[kind]))
     )
     np.testing.assert_allclose(runs.answers, own.answers, rtol=1e-4, atol=1e-6)
-    assert np.abs(runs.answers - free.answers)[:, -1].max() > 1e-3
+    assert first_slope(name, batch) > 2 * 0.1  # it is clipped
     assert runs.times is None  # a clipped step is shorter than its rate
     assert runs.learning_rates.tolist() == [0.02, 0.02]
 
@@ -143,7 +162,7 @@ def test_every_family_is_trained_in_batches(name):
     assert runs.steps[-1] == 6
     batches = batch_order(5, 8, 12, 2)
     start = networks[1] if isinstance(networks, list) else jax.tree.map(lambda w: w[1], networks)
-    expected = outputs(plain(start, x, Y, optax.sgd(0.05), 6, batches), x)
+    expected = outputs(plain(start, x, Y, SGD, 6, batches), x)
     np.testing.assert_allclose(outputs(runs.network(1), x), expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(runs.times[1], 0.05 * runs.steps)
     threshold = float(runs.training_loss[1, 3]) * 1.0001
