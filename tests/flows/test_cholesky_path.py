@@ -283,7 +283,7 @@ def starts(d, n):
 @pytest.mark.parametrize("d", [2, 3])
 def test_where_it_is_valid_it_is_near_the_flow(d):
     # Entries off by up to .14 are stated for an independent sample of signals well apart.
-    w0, a = starts(d, 100)
+    w0, a = starts(d, 50)
     pivots = np.diagonal(np.linalg.cholesky(w0), axis1=1, axis2=2) ** 2
     until = (np.log1p(1 / pivots.min(axis=1)) + 8) / (2 * a[:, -1])
     moments = (until[:, None] * a)[:, :, None] * np.eye(d)  # each has its own horizon

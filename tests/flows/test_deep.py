@@ -206,16 +206,19 @@ def test_what_is_recorded_is_a_part_of_all():
     np.testing.assert_allclose(whole.states[0], weights[2] @ weights[1] @ weights[0], atol=1e-15)
 
 
+FEW = 256  # steps, which suffice for all networks but those of large weights
+
+
 def test_many_networks_at_once_are_each_alone():
-    many = [drawn(seed) for seed in range(4)]
-    weights = [np.stack([m[0][k] for m in many]).reshape(2, 2, *SHAPES[k]) for k in range(3)]
-    biases = [np.stack([m[1][k] for m in many]).reshape(2, 2, -1) for k in range(3)]
-    path = flow(Deep(weights, MOMENT, biases=biases, mean=MEAN), TIMES)
+    many = [drawn(seed) for seed in range(9)]
+    weights = [np.stack([m[0][k] for m in many]).reshape(3, 3, *SHAPES[k]) for k in range(3)]
+    biases = [np.stack([m[1][k] for m in many]).reshape(3, 3, -1) for k in range(3)]
+    path = flow(Deep(weights, MOMENT, biases=biases, mean=MEAN), TIMES, max_steps=FEW)
     steps = descend(Deep(weights, MOMENT, biases=biases, mean=MEAN), 40, 0.05, record=[40])
-    assert path.states.shape == (2, 2, len(TIMES), 2, 2)
+    assert path.states.shape == (3, 3, len(TIMES), 2, 2)
     assert not any("ran out" in note for note in path.notes)
-    assert steps.offsets.shape == (2, 2, 1, 2)
-    for at, (w, b) in zip(np.ndindex(2, 2), many, strict=True):
+    assert steps.offsets.shape == (3, 3, 1, 2)
+    for at, (w, b) in zip(np.ndindex(3, 3), many, strict=True):
         alone = flow(Deep(w, MOMENT, biases=b, mean=MEAN), TIMES)
         np.testing.assert_allclose(path.states[at], alone.states, rtol=0, atol=1e-10)
         np.testing.assert_allclose(path.offsets[at], alone.offsets, rtol=0, atol=1e-10)
@@ -307,8 +310,9 @@ def test_descent_that_diverges_says_so():
 
 def test_networks_of_a_batch_that_failed_are_named():
     one, other = drawn(7)[0], [0.0 * w for w in drawn(7)[0]]  # at rest: it needs few steps
-    weights = [np.stack([a] + 8 * [b]) for a, b in zip(one, other, strict=True)]
-    path = flow(Deep(weights, MOMENT), TIMES, max_steps=12)
+    still = {"biases": [np.zeros((9, size)) for size, _ in SHAPES], "mean": MEAN}
+    weights = [np.stack([6 * a] + 8 * [b]) for a, b in zip(one, other, strict=True)]
+    path = flow(Deep(weights, MOMENT, **still), TIMES, max_steps=FEW)
     assert path.outcome is FlowOutcome.MAX_STEPS
     failed = np.isnan(path.states).any(axis=(1, 2, 3))
     assert failed.tolist() == [True] + 8 * [False]
@@ -318,8 +322,8 @@ def test_networks_of_a_batch_that_failed_are_named():
     steps = descend(Deep(grid, MOMENT), 60, 0.4, record=[60])
     assert steps.outcome is FlowOutcome.DIVERGED
     assert steps.notes[-1] == "1 of 4 networks diverged: (1, 1) (counted from 0)"
-    many = [np.broadcast_to(w, (9, *w.shape)).copy() for w in one]
-    (note,) = flow(Deep(many, MOMENT), TIMES, max_steps=12).notes
+    many = [np.broadcast_to(6 * w, (9, *w.shape)).copy() for w in one]
+    (note,) = flow(Deep(many, MOMENT, **still), TIMES, max_steps=FEW).notes
     assert note.endswith("0, 1, 2, 3, 4, 5, 6, 7 and 1 more (counted from 0)")
 
 

@@ -5,6 +5,7 @@ LSODA asks for 1e-12 a step and the flow for 1e-11; their paths agree to 1e-8.
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -24,11 +25,11 @@ Y = X @ TEACHER.T + 0.4 + 0.1 * RNG.normal(size=(40, 2))
 A, C, MEAN, TARGET_MEAN = X.T @ X / 40, Y.T @ X / 40, X.mean(axis=0), Y.mean(axis=0)
 BEST = np.linalg.lstsq(X, Y)[0].T
 WITH_BIAS = np.linalg.lstsq(np.column_stack([X, np.ones(40)]), Y)[0].T
-SHAPES = [(5, 4), (3, 5), (2, 3)]
+SHAPES = [(5, 4), (3, 5), (3, 3), (2, 3)]
 
 
-def drawn(seed: int, scale: float = 0.5) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return weights and biases of three layers, 4 -> 5 -> 3 -> 2."""
+def drawn(seed: int, scale: float = 0.6) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return weights and biases of four layers, 4 -> 5 -> 3 -> 3 -> 2."""
     rng = np.random.default_rng(seed)
     weights = [scale * rng.normal(size=shape) for shape in SHAPES]
     return weights, [scale * rng.normal(size=shape[0]) for shape in SHAPES]
@@ -139,38 +140,37 @@ def strength(s, start, time):
     return s * np.exp(2 * s * time) / (np.exp(2 * s * time) - 1 + s / start)
 
 
-def aligned(depth: int, start: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Return balanced layers along the modes of a teacher of rank 3, and its singular vectors."""
-    u, v = (np.linalg.qr(RNG.normal(size=(n, n)))[0][:, :3] for n in (4, 5))
-    root = np.diag(start ** (1 / depth))
-    turns = [v.T, *(np.eye(3) for _ in range(depth - 1))]
-    layers = [root @ turn for turn in turns]
-    layers[-1] = u @ layers[-1]
-    return layers, u, v
+def aligned(shapes: list, start: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """Return balanced layers along the first modes of a teacher, and their singular vectors."""
+    rank, sizes = len(start), [shapes[0][1], *(shape[0] for shape in shapes)]
+    turns = [np.linalg.qr(RNG.normal(size=(n, n)))[0][:, :rank] for n in sizes]
+    root = np.diag(start ** (1 / len(shapes)))
+    layers = [above @ root @ below.T for below, above in itertools.pairwise(turns)]
+    return layers, turns[-1], turns[0]
 
 
+# Of shapes that are compiled above, as are paths of up to 16 records.
 def test_modes_of_two_layers_are_those_of_saxe():
     strengths, start = np.array([3.0, 2.0, 0.5]), np.array([1e-3, 0.05, 2.0])
-    layers, u, v = aligned(2, start)
-    times = np.linspace(0.0, 5.0, 26)
-    path = flow(Deep(layers, np.eye(5), u @ np.diag(strengths) @ v.T), times)
+    layers, u, v = aligned([(3, 4), (4, 3)], start)
+    times = np.linspace(0.0, 5.0, 16)
+    path = flow(Deep(layers, np.eye(4), u @ np.diag(strengths) @ v.T), times)
     modes = np.einsum("ik,tij,jk->tk", u, path.states, v)
     np.testing.assert_allclose(modes, strength(strengths, start, times[:, None]), atol=1e-8)
     # Of noise on the targets nothing is seen; of longer inputs the time is shorter.
-    scaled = Deep(layers, 4.0 * np.eye(5), 4.0 * u @ np.diag(strengths) @ v.T)
+    scaled = Deep(layers, 4.0 * np.eye(4), 4.0 * u @ np.diag(strengths) @ v.T)
     np.testing.assert_allclose(flow(scaled, times / 4).states, path.states, atol=1e-8)
 
 
 def test_modes_of_more_layers_wait_longer():
-    depth = 4  # three layers are followed above
-    strengths, start = np.array([2.0, 1.0, 0.5]), np.array([0.05, 0.1, 0.2])
-    layers, u, v = aligned(depth, start)
+    strengths, start = np.array([2.0, 0.5]), np.array([0.05, 0.2])
+    (layers, u, v), depth = aligned(SHAPES, start), len(SHAPES)
     for mode, s in enumerate(strengths):
         # When the mode is half learned, from the integral of its equation.
         wait, _ = quad(
             lambda x, s=s: 1 / (depth * x ** (2 - 2 / depth) * (s - x)), start[mode], s / 2
         )
-        path = flow(Deep(layers, np.eye(5), u @ np.diag(strengths) @ v.T), np.array([wait]))
+        path = flow(Deep(layers, np.eye(4), u @ np.diag(strengths) @ v.T), np.array([wait]))
         assert u[:, mode] @ path.states[0] @ v[:, mode] == pytest.approx(s / 2, abs=1e-8)
 
 
@@ -202,7 +202,7 @@ def test_directions_in_which_inputs_do_not_vary_are_not_learned():
 def test_turned_outputs_are_turned_answers():
     weights, _ = drawn(4)
     turn = np.linalg.qr(RNG.normal(size=(2, 2)))[0]
-    turned = Deep([*weights[:2], turn @ weights[2]], A, turn @ C)
+    turned = Deep([*weights[:-1], turn @ weights[-1]], A, turn @ C)
     path = flow(Deep(weights, A, C), TIMES, **TIGHT)
     np.testing.assert_allclose(flow(turned, TIMES, **TIGHT).states, turn @ path.states, atol=1e-8)
 
@@ -237,9 +237,11 @@ def test_descent_is_training_on_the_points():
         w, b = slopes(weights, biases)
         weights = [one - 0.05 * g for one, g in zip(weights, w, strict=True)]
         biases = [one - 0.05 * g for one, g in zip(biases, b, strict=True)]
-    (w1, w2, w3), (b1, b2, b3) = weights, biases
-    np.testing.assert_allclose(path.states[0], w3 @ w2 @ w1, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(path.offsets[0], w3 @ (w2 @ b1 + b2) + b3, rtol=0, atol=1e-12)
+    state, offset = np.eye(4), np.zeros(4)
+    for w, b in zip(weights, biases, strict=True):
+        state, offset = w @ state, w @ offset + b
+    np.testing.assert_allclose(path.states[0], state, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(path.offsets[0], offset, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("biased", [False, True])
@@ -295,7 +297,7 @@ def test_no_factorisation_of_a_teacher_is_flatter_than_the_limit(depth):
 @pytest.mark.parametrize(("share", "settles"), [(0.97, True), (1.03, False)])
 def test_on_white_inputs_the_limit_is_where_descent_leaves_balanced_layers(depth, share, settles):
     strengths = np.array([3.0, 2.0, 0.5])
-    layers, u, v = aligned(depth, strengths)
+    layers, u, v = aligned([(3, 5), *[(3, 3)] * (depth - 2), (4, 3)], strengths)
     teacher = u @ np.diag(strengths) @ v.T
     system = Deep(layers, 1.5 * np.eye(5), 1.5 * teacher)
     assert sharpness(layers, 1.5 * np.eye(5)) == pytest.approx(2 / stability_limit(system))
@@ -322,7 +324,7 @@ def test_on_white_inputs_the_limit_is_where_descent_leaves_balanced_layers(depth
             {"cross_covariance": C[:, :3]},
             "second_moment and cross_covariance have equal length along d",
         ),
-        ({"cross_covariance": C[:1]}, "from 4 inputs to 1 outputs; got shapes (5, 4), (3, 5), (2"),
+        ({"cross_covariance": C[:1]}, "from 4 inputs to 1 outputs; got shapes (5, 4), (3, 5), (3"),
         ({"cross_covariance": None}, "from 4 inputs to 4 outputs"),
         (
             {"target_mean": TARGET_MEAN},
