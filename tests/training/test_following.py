@@ -137,21 +137,37 @@ def test_records_end_with_the_run():
         assert of_run[-1].loss <= 0.05
 
 
+class Failure(Exception):
+    """An error of a user's own."""
+
+
+def first_mark(trained, *given, **options):
+    """Return the mark of a training by its first record, which ends it."""
+    marks = []
+
+    def end(record):
+        marks.append(record.training)
+        raise Failure
+
+    with pytest.raises(Failure):
+        trained(*given, **options, follow=end, progress=False)
+    return marks[0]
+
+
 def test_the_mark_is_that_of_settings_networks_and_samples():
     def mark(name="any", networks=None, data=None, **changes):
-        records = []
         start, samples, training, options = CASES[name]
-        train(
-            start if networks is None else networks, data or samples, replace(training, **changes),
-            **options, follow=records.append, progress=False,
+        only = first_mark(
+            train, start if networks is None else networks, data or samples,
+            replace(training, **changes), **options,
         )  # fmt: skip
-        (only,) = {record.training for record in records}
         assert len(only) == 8
         assert only.isalpha()
         return only
 
     networks, (x, y), _, _ = CASES["any"]
-    same = {mark(), mark(steps=12), mark(record=[2])}
+    of_all_records = {record.training for of_run in followed("any")[1] for record in of_run}
+    same = {mark(), mark(steps=12), mark(record=[2])} | of_all_records
     assert len(same) == 1
     others = {
         mark(learning_rate=0.06),
@@ -176,24 +192,17 @@ def test_the_mark_is_that_of_the_kind_of_network_and_of_transfer():
 
     split = tasks.split_classes(IMAGES, np.arange(24) % 4, n_main=6, n_test=4, seed=0)
     network = convnet((4, 4, 1), outputs=split.n_outputs, seed=0, **SMALL)
-    training, seen = Training(loss="cross entropy", epochs=1, batch=4), set()
-    for options in (
+    training = Training(loss="cross entropy", epochs=1, batch=4)
+    modes = (
         {"mode": "multitask"},
         {"mode": "multitask", "protocol": "published"},
         {"mode": "multitask", "auxiliary_weight": 0.5},
         {"mode": "singletask"},
         {"mode": "pretraining"},
         {"mode": "finetuning", "rescale": 0.5},
-    ):
-        train_transfer(
-            network, split, training, **options, follow=lambda r: seen.add(r.training),
-            progress=False,
-        )  # fmt: skip
-    assert len(seen) == 6
-
-
-class Failure(Exception):
-    """An error of a user's own."""
+    )
+    marks = [first_mark(train_transfer, network, split, training, **mode) for mode in modes]
+    assert len(set(marks)) == 6
 
 
 @pytest.mark.parametrize("name", CASES)
