@@ -78,7 +78,9 @@ def test_a_unet_has_short_products_and_nearly_the_same_loss():
     x, c = (jnp.asarray(RNG.random((8, *shape)), jnp.float32) for shape in ((8, 8, 3), (3,)))
     kept, rest = eqx.partition(model, eqx.is_inexact_array)
     # Its last layer begins at zero, where no product before it counts.
-    kept = jax.tree.map(lambda leaf: leaf + RNG.normal(0, 0.1, leaf.shape).astype("f4"), kept)
+    kept = jax.tree.map(
+        lambda leaf: jnp.asarray(np.add(leaf, RNG.normal(0, 0.1, leaf.shape)).astype("f4")), kept
+    )
     key = jax.random.key(0)
 
     def loss(kept, short):

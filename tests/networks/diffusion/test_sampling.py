@@ -20,19 +20,19 @@ from partwhole.networks.diffusion.unet import unet
 
 @pytest.mark.parametrize("scale", [1.0, 0.3])
 def test_the_variance_of_samples_is_the_closed_form_s(scale):
-    """Of 40,000 samples it varies by .7 %; what is asked for is a tenth of that."""
-    found = sample(best(scale), np.zeros((40_000, 1), np.float32), steps=50, seed=0)
+    """Of 16,384 samples it varies by 1.1 %."""
+    found = sample(best(scale), np.zeros((1 << 14, 1), np.float32), steps=50, seed=0)
     assert np.var(found) == pytest.approx(sampled_variance(scale, 50), rel=0.03)
-    assert abs(np.mean(found)) < 4.0 * np.std(found) / 200.0
+    assert abs(np.mean(found)) < 4.0 * np.std(found) / 128.0
 
 
 def test_a_sample_lies_where_it_was_asked_for():
-    asked = np.repeat([[-2.0], [3.0]], 500, axis=0).astype(np.float32)
+    asked = np.repeat([[-2.0], [3.0]], 256, axis=0).astype(np.float32)
     model = best(0.1)
     for told in ({"steps": 100}, {"steps": 100, "method": "ddim"}, {"steps": 400, "denoise": True}):
         found = sample(model, asked, seed=1, **told)[:, 0]
-        assert np.mean(found[:500]) == pytest.approx(-2.0, abs=0.03)
-        assert np.mean(found[500:]) == pytest.approx(3.0, abs=0.03)
+        assert np.mean(found[:256]) == pytest.approx(-2.0, abs=0.03)
+        assert np.mean(found[256:]) == pytest.approx(3.0, abs=0.03)
 
 
 def test_one_step_of_each_kind_against_numpy():
@@ -83,7 +83,7 @@ def test_ddim_maps_gaussians_as_the_flow_does():
 def awake():
     model = diffusion_model("vector", condition=2, seed=0)
     rng = np.random.default_rng(1)
-    draw = lambda leaf: jnp.asarray(0.2 * rng.normal(size=leaf.shape), jnp.float32)  # noqa: E731
+    draw = lambda leaf: jnp.asarray(0.2 * rng.normal(size=leaf.shape).astype("f4"))  # noqa: E731
     return eqx.tree_at(lambda each: each.predictor, model, jax.tree.map(draw, model.predictor))
 
 
