@@ -19,6 +19,7 @@ from partwhole._checks import InputError
 from partwhole.networks import Architecture, ImageNetwork, image_network, outputs
 from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.layers import Dense, Flatten
+from partwhole.networks.images.resnet import resnet
 from partwhole.tasks.images.digits import digit_images
 from partwhole.training import Outcome, Training, train
 from partwhole.training.images.goals import judged
@@ -417,9 +418,9 @@ def test_outputs_that_are_no_numbers_are_not_right(loss):
 
 
 def test_a_checkpoint_of_another_transformation_is_refused(tmp_path, monkeypatch):
-    network, images, training, rest = small()
+    network, images, rest = linear(), problem(), {}
     file = tmp_path / "run.npz"
-    own = replace(training, optimiser=optax.sgd(0.01), learning_rate=None)
+    own = settings(epochs=4, batch=8, optimiser=optax.sgd(0.01), learning_rate=None)
     interrupt(monkeypatch, 3, file, network, images, own, rest)
     other = replace(own, optimiser=optax.sgd(10.0))
     with pytest.raises(InputError, match="a run goes on by an optimiser that takes the same steps"):
@@ -449,9 +450,11 @@ def test_a_loss_far_above_small_targets_is_no_divergence():
 
 def test_no_convolution_runs_inside_a_loop():
     """On a CPU it is some 25 times slower there."""
-    for name in ("convnet-small", "resnet-small"):
-        _, images, training, _ = small()
-        network = image_network(name, images.shape, seed=0)
+    _, images, training, _ = small()
+    for network in (
+        convnet(images.shape, channels=(8,), kernel=3, dense=(8,), seed=0),
+        resnet(images.shape, channels=(8, 8), blocks=(1, 1), pool=None, seed=0),
+    ):
         loop = loop_of(network, images, training)
         assert loop.layout.crop == 1
 
