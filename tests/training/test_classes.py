@@ -77,7 +77,7 @@ def test_batches_and_hidden_layers_learn_the_classes():
     )
     training = Training(
         epochs=400, batch=5, loss="cross entropy", optimiser="adam", learning_rate=0.01,
-        threshold=0.01,
+        threshold=0.01, record=500,
     )  # fmt: skip
     runs = train(start, (X, CLASSES), training, read=X)
     assert set(runs.outcomes) == {Outcome.REACHED_THRESHOLD}

@@ -144,21 +144,22 @@ def test_samples_of_each_run_s_own():
 
 
 def test_ends_and_restarts():
-    runs = train_dense(X, Y * 0.1, start(), steps=50_000, learning_rate=0.05, threshold=1e-3)
+    few = {"record": 10_000}  # an end is found at any step
+    runs = train_dense(X, Y * 0.1, start(), steps=50_000, learning_rate=0.05, threshold=1e-3, **few)
     assert set(runs.outcomes) == {Outcome.REACHED_THRESHOLD}
     assert np.all(runs.training_loss[:, -1] <= 1e-3)
     # The step before had not reached it.
     for run in range(2):
         before = train_dense(
             X, Y * 0.1, start(), steps=int(runs.end_steps[run]) - 1, learning_rate=0.05,
-            threshold=0.0,
+            threshold=0.0, **few,
         )  # fmt: skip
         assert before.training_loss[run, -1] > 1e-3
     short = train_dense(X, Y, start(), steps=3)
     assert set(short.outcomes) == {Outcome.REACHED_MAX_STEPS}
-    wild = train_dense(X, Y, start(), steps=200, learning_rate=30.0)
+    wild = train_dense(X, Y, start(), steps=200, learning_rate=30.0, **few)
     assert set(wild.outcomes) == {Outcome.DIVERGED}
-    tamed = train_dense(X, Y, start(), steps=200, learning_rate=30.0, restarts=4)
+    tamed = train_dense(X, Y, start(), steps=200, learning_rate=30.0, restarts=4, **few)
     assert Outcome.DIVERGED not in tamed.outcomes
     assert np.all(tamed.learning_rates < 30.0)
 

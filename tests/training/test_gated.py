@@ -355,7 +355,7 @@ def test_outcomes():
     wild = published([drawn([GATES, 1], 0, 3.0)], X, Y, steps=50, learning_rate=1e9)
     assert wild.outcomes == (Ended.DIVERGED,)
     biased = GatedNetwork.draw(7, [GATES, 1], seed=0, bias=True)
-    ended = published([biased], X, Y, steps=2000, learning_rate=0.3)
+    ended = published([biased], X, Y, steps=2000, learning_rate=0.3, record=[2000])
     assert ended.outcomes == (Ended.RAN_ALL_STEPS,)
     assert np.isnan(ended.margins).all()
     assert float(ended.networks[0].bias) != 0.0

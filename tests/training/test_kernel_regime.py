@@ -40,7 +40,7 @@ def test_a_linear_network_ends_where_its_kernel_says():
     told = kernel_regime(first(networks), X, Y, SEEN)
     runs = descend(
         X[SEEN], Y[SEEN], networks, steps=100_000, learning_rate=0.02, threshold=1e-16,
-        precision="float64", read=X,
+        precision="float64", read=X, record=100_000,
     )  # fmt: skip
     np.testing.assert_allclose(told.predictions, runs.answers[0, -1, :, 0], atol=1e-5)
     np.testing.assert_allclose(told.predictions[SEEN], Y[SEEN], atol=1e-5)
@@ -52,7 +52,14 @@ def test_a_wide_network_nearly():
     networks = built.networks(8, seeds=[0], outputs=1)
     told = kernel_regime(first(networks), X, Y, SEEN)
     runs = descend(
-        X[SEEN], Y[SEEN], networks, steps=20_000, learning_rate=2e-4, threshold=1e-8, read=X
+        X[SEEN],
+        Y[SEEN],
+        networks,
+        steps=20_000,
+        learning_rate=2e-4,
+        threshold=1e-8,
+        read=X,
+        record=20_000,
     )
     trained, start = runs.answers[0, -1, :, 0], runs.answers[0, 0, :, 0]
     # What training changes is of order 1; what the kernel's drift changes of it, 1 / sqrt(4000).

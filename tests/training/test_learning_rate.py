@@ -523,17 +523,18 @@ def test_a_bar_for_each_run_of_steps(monkeypatch):
 
 def test_a_learning_rate_for_each_run():
     rates = np.array([0.01, 0.03])
-    runs = descend(X, Y, relu(), steps=50, learning_rate=rates, threshold=0.0)
+    few = {"steps": 50, "threshold": 0.0, "record": 5}
+    runs = descend(X, Y, relu(), learning_rate=rates, **few)
     for run in range(2):
         alone = descend(
-            X, Y, jax.tree.map(lambda w, r=run: w[r : r + 1], relu()), steps=50,
-            learning_rate=float(rates[run]), threshold=0.0,
+            X, Y, jax.tree.map(lambda w, r=run: w[r : r + 1], relu()),
+            learning_rate=float(rates[run]), **few,
         )  # fmt: skip
         np.testing.assert_array_equal(alone.training_loss[0], runs.training_loss[run])
     np.testing.assert_array_equal(runs.learning_rates, rates)
     # Restarts change the rates of the run, and not those that were given.
     given = 1e4 * rates
-    wild = descend(X, Y, relu(), steps=50, learning_rate=given, threshold=0.0, restarts=4)
+    wild = descend(X, Y, relu(), learning_rate=given, restarts=4, **few)
     assert np.all(wild.learning_rates < given)
     np.testing.assert_array_equal(given, 1e4 * rates)
 

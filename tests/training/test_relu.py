@@ -181,7 +181,7 @@ def test_in_a_batch_the_mean_of_each_task_has_the_tasks_weight():
 def test_a_run_alone_is_the_run_among_others(options):
     each, networks = problem(4, 9), start(4)
     seeds = (lambda runs: {"seed": runs}) if options else (lambda runs: {})
-    given = {"steps": 400, "learning_rate": 0.1, "threshold": 3e-2, **options}
+    given = {"steps": 400, "learning_rate": 0.1, "threshold": 3e-2, "record": 40, **options}
     x, y, main = each("inputs"), each("targets"), each("main")
     many = descend(x, y, networks, teachers=main, **given, **seeds(range(4)))
     assert len({*many.end_steps}) > 1  # each ends at its own step
@@ -219,7 +219,7 @@ def test_a_run_that_diverges_is_told_and_started_anew_if_asked(batches):
     x, y = each("inputs").copy(), each("targets").copy()
     x[1] *= 0.01
     y[1] *= 0.01  # stable at a rate at which the other is not
-    given = {"steps": 200, "learning_rate": 20.0, "teachers": each("main"), **batches}
+    given = {"steps": 200, "learning_rate": 20.0, "teachers": each("main"), "record": 20, **batches}
     runs = descend(x, y, networks, **given)
     assert runs.outcomes[0] is Outcome.DIVERGED
     assert runs.outcomes[1] is not Outcome.DIVERGED
