@@ -16,6 +16,7 @@ from partwhole.measures import shared_dimensions
 from partwhole.measures.dimensions import participation_ratio
 from partwhole.networks import Architecture, activations, image_network
 from partwhole.networks.images.layers import BatchNorm, Pass, trained
+from partwhole.networks.images.transformer import vision_transformer
 from partwhole.networks.layer_dimensions import layer_dimensions
 from partwhole.tasks.images.digits import digit_images
 
@@ -115,7 +116,10 @@ def test_rescaling_changes_nothing_ahead_of_batch_normalisation():
 
 
 def test_dropout_is_off_and_without_batch_normalisation_there_is_no_choice():
-    before = image_network("vit-small", (8, 8, 1), outputs=4, seed=0)
+    # Small, since each layer is compiled by itself.
+    before = vision_transformer(
+        (8, 8, 1), patch=4, width=8, depth=1, heads=2, head_width=4, hidden=16, dropout=0.1, seed=0
+    )
     after = moved(before)
     either = [
         layer_dimensions(before, after, IMAGES, statistics=each) for each in ("inference", "batch")
@@ -129,9 +133,9 @@ def test_dropout_is_off_and_without_batch_normalisation_there_is_no_choice():
 def test_layers_in_the_order_asked_for_and_composites():
     images, labels = digit_images()
     task = tasks.symbolic_addition(range(-1, 2), [0])
-    shown = tasks.compose_images(task, images, labels, distance=0, combine="sum", seed=0).training(
-        4
-    )
+    composed = tasks.compose_images(task, images, labels, distance=0, combine="sum", seed=0)
+    shown = composed.training(8)
+    assert len(shown) == len(IMAGES)  # for which layers are compiled
     found = layer_dimensions(BEFORE, AFTER, shown, layers=("out", "stem"))
     whole = layer_dimensions(BEFORE, AFTER, np.asarray(shown[:], np.float32))
     np.testing.assert_array_equal(found.shared, whole.shared[[-1, 0]])
