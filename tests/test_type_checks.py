@@ -61,6 +61,19 @@ def test_each_closure_is_its_own_with_the_checks_of_all(decorate):
         scaling(1j, decorate=decorate)(x, x)
 
 
+@pytest.mark.parametrize(
+    "decorate", [checked, type_checks.from_anew(typechecker=beartype.beartype)]
+)
+def test_a_result_has_the_sizes_that_arguments_bound(decorate):
+    @decorate
+    def shortened(x: Float[np.ndarray, " n"], by: int) -> Float[np.ndarray, " n"]:
+        return x[by:]
+
+    assert len(shortened(np.ones(3), 0)) == 3
+    with pytest.raises(jaxtyping.TypeCheckError, match="return value"):
+        shortened(np.ones(3), 1)
+
+
 def test_others_are_as_they_were():
     assert unwrap(scaling(2.0)).__closure__[0].cell_contents == 2.0
     assert list(signature(scaling(2.0)).parameters) == ["x", "y"]
