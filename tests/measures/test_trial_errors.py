@@ -51,9 +51,9 @@ def exact_covariance(means, tuples, noise, counts, self_pairs):
 
 
 @pytest.mark.parametrize("self_pairs", [False, True])
-@pytest.mark.parametrize("scale", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("scale", [0.5, 4.0])
 def test_covariance_is_that_of_the_quadratic_forms(self_pairs, scale):
-    # Means over 600 recordings; standard errors are taken from them.
+    # Means over 300 recordings; standard errors are taken from them.
     rng = np.random.default_rng(3)
     means = rng.normal(size=(8, 12))
     root = scale * rng.normal(size=(12, 12)) / 4.0
@@ -61,17 +61,17 @@ def test_covariance_is_that_of_the_quadratic_forms(self_pairs, scale):
     index = np.repeat(np.arange(8), COUNTS)
     groups = TupleGroups.of(TRIANGLE[index])
     estimates = []
-    for _ in range(600):
+    for _ in range(300):
         data = means[index] + rng.normal(size=(len(index), 12)) @ root.T
         samples = Samples(data, TRIANGLE[index], None)
         first_order, of_two, of_one, _ = error_covariance(samples, groups, self_pairs=self_pairs)
         estimates.append(first_order + np.diag(of_two) + of_one @ of_one.T)
-    error = np.std(estimates, axis=0) / np.sqrt(600)
+    error = np.std(estimates, axis=0) / np.sqrt(300)
     off = (np.mean(estimates, axis=0) - expected) / error
     assert np.abs(off).max() < 4.0, off
 
 
-@pytest.mark.parametrize(("trials", "noise"), [(2, 0.3), (5, 2.0), (10, 3.0)])
+@pytest.mark.parametrize(("trials", "noise"), [(2, 0.3), (10, 3.0)])
 def test_intervals_of_few_noisy_trials_are_neither_too_wide_nor_too_narrow(trials, noise):
     # 95 % of 250 is 238; binomial counts leave 226 to 246 with probability .002. Products of two
     # noises, if they counted twice, would make it 249 and more; normal deviations, whose variance
