@@ -73,9 +73,9 @@ def _on_a_large_stack(item: pytest.Item, nextitem: pytest.Item | None) -> object
     return runner.pytest_runtest_protocol(item, nextitem)
 
 
-# Python keeps frames in pieces of 16 KiB, and returns a piece as soon as its first frame ends. A loop
-# at a depth where one begins asks the system for memory in every call: a fifth of the time of
-# solvers. A frame that says it needs 528 kB gets a piece of 1 MiB, with room for all of a test.
+# Python keeps frames in pieces of 16 KiB, and returns a piece as soon as its first frame ends. At
+# the edge of one every call of a loop asks the system for memory, a fifth of the time of solvers.
+# A frame that says it needs 528 kB gets a piece of 1 MiB, with room for all frames of a test.
 _on_a_large_stack.__code__ = _on_a_large_stack.__code__.replace(co_stacksize=66_000)
 
 
