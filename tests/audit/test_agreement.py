@@ -1,4 +1,4 @@
-"""On 200 random tasks an audit agrees with dense algebra and a linear program.
+"""On 100 random tasks an audit agrees with dense algebra and a linear program.
 
 Predicted outputs are those of an explicit kernel machine; what is called determined is orthogonal
 to every null vector of training's dense indicators, what is called unsolvable no linear program
@@ -23,7 +23,7 @@ from partwhole.limits import determination, solvability
 
 TOLERANCE = 1e-8
 MOST_ROWS = 200
-POINTS = 4
+POINTS = 8
 
 
 def rule_of(rng, components):
@@ -109,9 +109,9 @@ def machine(task, by_order, memory):
     return kernel[n:] @ solved[:n] + solved[n]
 
 
-def test_predictions_of_200_tasks_equal_an_explicit_kernel_machine():
+def test_predictions_of_100_tasks_equal_an_explicit_kernel_machine():
     sizes, worst = [], 0.0
-    for seed in range(200):
+    for seed in range(100):
         table = random_table(seed)
         order = min(2, table.n_components - 1)
         case = table.case(1, order)
@@ -126,7 +126,7 @@ def test_predictions_of_200_tasks_equal_an_explicit_kernel_machine():
             assert point.outputs.shape == expected.shape
             worst = max(worst, float(np.abs(point.outputs - expected).max()))
     assert set(sizes) == {2, 3, 4, 5, 6}
-    assert sum(size >= 4 for size in sizes) >= 66
+    assert sum(size >= 4 for size in sizes) >= 33
     assert worst <= TOLERANCE
 
 
@@ -192,10 +192,10 @@ def has_answer(phi, case):
     return found.status == 0
 
 
-def test_verdicts_of_200_tasks_agree_with_null_vectors_and_a_linear_program():
+def test_verdicts_of_100_tasks_agree_with_null_vectors_and_a_linear_program():
     told = {True: 0, False: 0}
     shares = []
-    for seed in range(200):
+    for seed in range(100):
         table = random_table(seed)
         order = min(2, table.n_components - 1)
         case = table.case(1, order)
@@ -214,6 +214,6 @@ def test_verdicts_of_200_tasks_agree_with_null_vectors_and_a_linear_program():
         assert verdict.solvable is not None
         assert verdict.solvable == has_answer(seen, case)
         told[verdict.solvable] += 1
-    assert min(told.values()) >= 40
+    assert min(told.values()) >= 20
     assert 0.0 in shares
-    assert sum(0.0 < share < 1.0 for share in shares) >= 40
+    assert sum(0.0 < share < 1.0 for share in shares) >= 20
