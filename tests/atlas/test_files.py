@@ -16,7 +16,9 @@ from partwhole.atlas import files
 from partwhole.atlas.files import json_items, read_pickle, walk
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
+)
 
 
 @given(st.lists(VALUES), st.integers(1, 9), st.sampled_from([None, 1]))
