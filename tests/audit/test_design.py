@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -29,8 +30,9 @@ def indicators(rows, n_values, order):
     return np.hstack(columns)
 
 
-def request(seed):
-    """Return factors and options drawn at random."""
+@cache
+def drawn(seed):
+    """Return factors and options drawn at random, and their design unless it is refused."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 5))
     factors = {name: int(v) for name, v in zip("abcd"[:n], rng.integers(2, 5, n), strict=True)}
@@ -42,15 +44,16 @@ def request(seed):
     if rng.random() < 0.4 and factors["b"] >= factors["a"]:
         share = float(rng.uniform(0.75, 0.95))
         options["shortcut"] = {"b": share}
-    return factors, options
+    try:
+        return factors, options, design_split(factors, **options)
+    except InputError:
+        return factors, options, None
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_training_spans_the_test_at_its_order_and_nothing_beyond(seed):
-    factors, options = request(seed)
-    try:
-        design = design_split(factors, **options)
-    except InputError:
+    factors, options, design = drawn(seed)
+    if design is None:
         return
     n_values, order = tuple(factors.values()), options["require_order"]
     assert not {tuple(row) for row in design.train.tolist()} & {
@@ -97,10 +100,8 @@ def test_all_free_combinations_are_needed_where_they_are_as_many_as_dimensions()
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_audit_finds_what_was_designed(seed):
-    factors, options = request(seed)
-    try:
-        design = design_split(factors, **options)
-    except InputError:
+    factors, options, design = drawn(seed)
+    if design is None:
         return
     order, frame = options["require_order"], design.to_frame()
     report = audit_split(frame, list(factors), "target", "split", require_order=order, add=0)
