@@ -129,11 +129,10 @@ def test_trained_networks_are_right_before_the_limit_and_wrong_beyond_it():
 
 def test_saliences_of_the_user_move_the_predictions_and_the_limit():
     frame = exchanged()
-    plain = audit_split(frame, COMPONENTS, "name", "split", add=0, require_order=3)
     doubled = audit_split(
         frame, COMPONENTS, "name", "split", add=0, require_order=3, salience={"colour": 2.0}
     )
-    before, after = (report.evidence[0] for report in (plain, doubled))
+    before, after = (report.evidence[0] for report in (audited(), doubled))
     place = before.sweep.learners.index(("least squares", "one hidden ReLU layer"))
     factors = np.array(FACTORS)
     np.testing.assert_allclose(
