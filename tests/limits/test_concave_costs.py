@@ -140,7 +140,7 @@ def test_no_small_move_costs_less(seed):
 @pytest.mark.parametrize("matrices", [False, True], ids=["blocks", "matrices"])
 @pytest.mark.parametrize("fit", [Equal(), Margin(), Equal(0.1)], ids=["equal", "margin", "slack"])
 @given(st.integers(0, 10**6))
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_multipliers_are_the_slope_of_the_cost(matrices, fit, seed):
     r"""Where a block is in use, :math:`A_g^T v` is the cost's derivative there.
 
