@@ -15,12 +15,12 @@ from partwhole.cli import main
 from partwhole.measurement import classifiers
 from partwhole.measures.readouts import LDA, SVM, held_out_readouts
 
-ROWS = np.repeat(list(product(range(2), repeat=3)), 6, axis=0)
+ROWS = np.repeat(list(product(range(2), repeat=2)), 6, axis=0)
 
 
 def responses(unit=1.0):
     rng = np.random.default_rng(0)
-    means = np.eye(2)[ROWS].reshape(len(ROWS), -1) @ rng.normal(size=(6, 12))
+    means = np.eye(2)[ROWS].reshape(len(ROWS), -1) @ rng.normal(size=(4, 12))
     return unit * (means + 1.5 * rng.normal(size=means.shape))
 
 
@@ -61,7 +61,7 @@ def test_ridge_readouts_are_called_so():
 
 def test_the_command_takes_a_classifier(tmp_path, capsys):
     np.save(tmp_path / "responses.npy", responses())
-    pd.DataFrame(ROWS, columns=["a", "b", "c"]).to_csv(tmp_path / "table.csv", index=False)
+    pd.DataFrame(ROWS, columns=["a", "b"]).to_csv(tmp_path / "table.csv", index=False)
     files = [str(tmp_path / "responses.npy"), str(tmp_path / "table.csv")]
     main(["measure", *files, "--classifier", "svm", "--bootstrap", "20"])
     assert "Linear support vector machines (C = " in capsys.readouterr().out
