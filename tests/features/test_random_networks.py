@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
+from functools import cache
 
 import numpy as np
 import pytest
@@ -107,27 +108,39 @@ def test_deep_limit_is_where_deep_networks_go():
     np.testing.assert_allclose(deep, deep_limit("gaussian", 3).salience, atol=1e-5)
 
 
-def gaussian_by_values(depth, kind):
-    """Return S(1; 2) at A = 1 from similarities themselves, in 500 decimal digits."""
+DEPTHS = [3, 150, 200, 1000, 3400]
+
+
+@cache
+def gaussian_by_values():
+    """Return S(1; 2) at A = 1 by depth, from similarities themselves, in 500 decimal digits."""
+    similarities, tangents = {}, {}
     with localcontext(prec=500):
-        ratio, found = Decimal(4) / 5, []
-        for similarity in (Decimal(0), Decimal("0.5"), Decimal(1)):
-            tangent = similarity
-            for _ in range(depth):
+        ratio = Decimal(4) / 5
+        for start in (Decimal(0), Decimal("0.5"), Decimal(1)):
+            similarity = tangent = start
+            for depth in range(1, max(DEPTHS) + 1):
                 growth = 1 + ratio * (1 - similarity**2)
                 after = 1 / growth.sqrt()
                 tangent = tangent * ratio * similarity * after / growth + after
                 similarity = after
-            found.append(tangent if kind == "ntk" else similarity)
-        none, one, both = found
-        return float((one - none) / (both - none))
+                if depth in DEPTHS:
+                    similarities.setdefault(depth, []).append(similarity)
+                    tangents.setdefault(depth, []).append(tangent)
+        return {
+            kind: {
+                depth: float((one - none) / (both - none))
+                for depth, (none, one, both) in values.items()
+            }
+            for kind, values in (("nngp", similarities), ("ntk", tangents))
+        }
 
 
 @pytest.mark.parametrize("kind", ["nngp", "ntk"])
-@pytest.mark.parametrize("depth", [3, 150, 200, 1000, 3400])
+@pytest.mark.parametrize("depth", DEPTHS)
 def test_deep_gaussian_networks_lose_no_digits(kind, depth):
     kernel = OverlapKernel.random_network("gaussian", 2, depth, kind=kind)
-    single = gaussian_by_values(depth, kind)
+    single = gaussian_by_values()[kind][depth]
     np.testing.assert_allclose(kernel.salience, [single, 1 - 2 * single], atol=1e-12)
 
 
