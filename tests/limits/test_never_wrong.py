@@ -550,7 +550,7 @@ def test_a_slack_below_rounding_costs_what_none_does(slack):
 def test_multipliers_stay_within_the_bounds_of_the_dual(grouped, fit):
     """Of rows alike many multipliers give the same coefficients; not all of them are feasible."""
     solved = 0
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         rows, intercept = rng.integers(-2, 3, (3, 6)).astype(float), ("none", "free")[seed % 2]
         rows, targets = np.vstack([rows, rows[:1]]), rng.choice([-1.0, 1.0], 3)
@@ -571,7 +571,7 @@ def test_multipliers_stay_within_the_bounds_of_the_dual(grouped, fit):
             assert (limit.multipliers * targets >= 0).all()
         if intercept == "free":
             assert abs(limit.multipliers.sum()) <= 1e-9 * np.abs(limit.multipliers).sum()
-    assert solved > 20
+    assert solved > 10
 
 
 def test_similarities_of_a_row_in_another_unit_are_not_rounding():
