@@ -318,14 +318,6 @@ def test_a_column_of_booleans_says_what_it_is_taken_as(folder, capsys, style):
         assert split["held_out"] == held_out
 
 
-def test_the_command_is_a_module_too(folder):
-    done = subprocess.run(
-        [sys.executable, "-m", "partwhole", "audit", *ASKED], capture_output=True, timeout=60
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.startswith(b"Supported if parts add up (order 1).\n")
-
-
 def test_help_says_what_is_required_and_shows_an_example(capsys):
     assert ended("--help") == 0
     out = capsys.readouterr().out

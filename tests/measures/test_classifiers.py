@@ -259,7 +259,7 @@ def test_accuracies_are_predicted_from_trials_alone(p, m, classifier, largest):
     for seed in range(6):
         rng, means, covariance = world(seed, p)
         predicted, shares = [], []
-        for recording in range(20):
+        for recording in range(10):
             x, index = trials(rng, means, covariance, np.full(16, m))
             used = ~CORNER[index]
             readout = classifier.train(x[used], y[index[used]][:, None])
