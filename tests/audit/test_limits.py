@@ -236,7 +236,7 @@ def test_a_machine_that_is_busy_with_something_else_changes_nothing(monkeypatch)
     """
     monkeypatch.setattr("partwhole.limits.proofs.determination.DENSE_COLUMNS", 100)
     rng = np.random.default_rng(3)
-    components = np.unique(rng.integers(0, 13, (2600, 4)), axis=0)
+    components = np.unique(rng.integers(0, 9, (1200, 4)), axis=0)
     frame = pd.DataFrame(components, columns=list("abcd"))
     frame["y"] = components.sum(axis=1) + components[:, 0] * components[:, 1] / 10.0
     frame["split"] = np.where(rng.random(len(frame)) < 0.1, "test", "train")

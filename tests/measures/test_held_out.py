@@ -59,15 +59,20 @@ def test_left_out_answers_keep_their_digits_with_hardly_any_penalty(n_neurons, r
     shifted = from_trials(measured.responses + offset, measured.components)
     readouts = held_out_readouts(shifted, held_out="pairs", ridge=ridge)
     index = measured.condition_of_trial
-    for row, condition in enumerate(readouts.condition):
-        left_out = readouts.held_out[readouts.set_of_row[row]][index]
+    for place, members in enumerate(readouts.held_out):
+        left_out = members[index]
         x, y = measured.responses[~left_out], 2.0 * measured.components[~left_out, 0] - 1.0
-        x, new = x - x.mean(axis=0), measured.responses[index == condition] - x.mean(axis=0)
-        singular = np.linalg.svd(x, full_matrices=False)
+        mean = x.mean(axis=0)
+        singular = np.linalg.svd(x - mean, full_matrices=False)
         kept = singular[1] > 1e-9 * singular[1].max()
         u, s, v = singular[0][:, kept], singular[1][kept], singular[2][kept]
-        answers = new @ (v.T @ (s / (s**2 + ridge) * (u.T @ (y - y.mean())))) + y.mean()
-        assert readouts.measured[row, 0] == pytest.approx(answers.mean(), abs=1e-9)
+        weights = v.T @ (s / (s**2 + ridge) * (u.T @ (y - y.mean())))
+        rows = np.flatnonzero(readouts.set_of_row == place)
+        assert len(rows) == 2
+        for row in rows:
+            new = measured.responses[index == readouts.condition[row]] - mean
+            answers = new @ weights + y.mean()
+            assert readouts.measured[row, 0] == pytest.approx(answers.mean(), abs=1e-9)
 
 
 @pytest.mark.parametrize("held_out", ["each", "pairs"])
