@@ -90,10 +90,10 @@ def test_drifts_are_noticed_in_blocks_of_conditions_and_in_random_order(blocked)
 
 @pytest.mark.parametrize("kind", ["normal", "poisson", "unequal", "one direction", "sorted"])
 def test_independent_trials_are_left_in_peace(kind):
-    # Five deviations above the mean, of three sums: a false alarm in 50 has a chance of .01 if
+    # Five deviations above the mean, of three sums: a false alarm in 100 has a chance of .02 if
     # each has one of 2e-4, as 3,200 simulated recordings had.
     alarms = 0
-    for seed in range(50):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         counts = rng.integers(2, 9, 16) if kind == "unequal" else np.full(16, 5)
         of_trial = np.repeat(np.arange(16), counts)
