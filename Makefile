@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 CORE := $(VENV)/.core
 TEST := $(VENV)/.test
+DOCS := $(VENV)/.docs
 TORCH := $(VENV)/.torch
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: report test test-all test-browser test-torch fuzz check wheel bench clean
+.PHONY: report test test-all test-browser test-torch docs fuzz check wheel bench clean
 
 # Hundreds of processes read the same modules: what they compile is kept, and only that is compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -37,6 +38,11 @@ test-browser: $(TEST) report/index.html
 test-torch: $(TORCH)
 	$(PYTEST) -m torch src/partwhole/torch tests/torch tests/recordings
 
+# The pages of docs/ and the reference as a site, onto site/index.html.
+docs: $(DOCS)
+	$(BIN)/python docs/site.py build/site
+	$(BIN)/python -m sphinx --fail-on-warning --fresh-env --quiet --jobs 2 --conf-dir docs build/site site
+
 # Awkward problems for the core beside independent oracles, for an hour; SEED names others.
 SEED ?= 1
 MINUTES ?= 60
@@ -55,7 +61,7 @@ bench: $(TEST)
 	set -e; for bench in benchmarks/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
 
 clean:
-	rm -rf $(VENV) report dist build .pytest_cache .jax_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) report site dist build .pytest_cache .jax_cache .ruff_cache .hypothesis
 	find src studies tests -name __pycache__ -type d -exec rm -rf {} +
 
 $(CORE): requirements/core.lock pyproject.toml studies/pyproject.toml
@@ -69,6 +75,11 @@ $(CORE): requirements/core.lock pyproject.toml studies/pyproject.toml
 $(TEST): $(CORE) requirements/test.lock
 	@echo "Adding what the tests need"
 	$(PIP) --require-hashes -r requirements/core.lock -r requirements/test.lock
+	@touch $@
+
+$(DOCS): $(CORE) requirements/docs.lock
+	@echo "Adding what the site needs"
+	$(PIP) --require-hashes -r requirements/core.lock -r requirements/docs.lock
 	@touch $@
 
 $(TORCH): $(TEST)

@@ -59,7 +59,7 @@ class StepRecord:
         and so on; of gated networks "margin" and "error"; of image networks every score of every
         set, such as "test_accuracy", where they are recorded; of diffusion models the three terms
         of the loss, where a hundred steps end.
-    samples : dict of str to float array, shape (n, *shape)
+    samples : dict of str to float array, shape (n, ...)
         Of diffusion models: the samples of each prompt of `read`, where they are drawn.
     """
 

@@ -79,7 +79,7 @@ class Problem:
     tasks : tuple of Samples, or of the samples of a structured identity task
     several : bool
         Whether tasks were passed as a list, so that results have an axis of tasks.
-    probes : float array, shape (m, *shape), or None
+    probes : float array, shape (m, ...), or None
     teachers : tuple, one for each task, or None
     test : Samples or None
     training : Training

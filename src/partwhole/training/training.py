@@ -233,8 +233,9 @@ class Training:
 
         Parameters
         ----------
-        network : {"convnet", "resnet", "vit", "resnet-18", "vit-finetuning", "identity", \
-"diffusion", "diffusion as written", "diffusion unclipped"}
+        network : str
+            "convnet", "resnet", "vit", "resnet-18", "vit-finetuning", "identity", "diffusion",
+            "diffusion as written" or "diffusion unclipped".
             The first three of Lippl & Stachenfeld (ICLR 2025), by the loss "squared" or "logistic";
             images of CIFAR are shifted by up to 4 pixels and mirrored. The next two of Lippl &
             Lindsey (NeurIPS 2024), on classes of CIFAR-100, until the mean loss of an epoch is

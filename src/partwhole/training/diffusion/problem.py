@@ -33,7 +33,7 @@ class DiffusionProblem(Problem):
 
     Parameters
     ----------
-    samples : float array, shape (n, *shape)
+    samples : float array, shape (n, ...)
     conditions : float array, shape (n, condition), or int array, shape (n, words)
     sampling : Sampling or None
     checkpoint : Path or None

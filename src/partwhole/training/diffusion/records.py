@@ -55,7 +55,7 @@ class DiffusionRecords:
         The recorded steps, at which samples were drawn.
     coordinates : dict of str to float array, shape (runs, T, n, C)
         Coordinates of the samples of each prompt, with a decoder; NaN once a run has diverged.
-    samples : dict of str to float16 array, shape (runs, T, n, *shape)
+    samples : dict of str to float16 array, shape (runs, T, n, ...)
         The samples themselves, with `keep`.
     bits : float array, shape (runs, L, 3)
         Mean diffusion, latent and reconstruction term over each hundred steps, in bits per

@@ -39,7 +39,7 @@ class Sampling:
     prompts : mapping of str to Prompt
         Prompts to sample, by name.
     decoder : callable, default None
-        From samples, shape (n, *shape), to coordinates, shape (n, C): a decoder or a classifier.
+        From samples, shape (n, ...), to coordinates, shape (n, C): a decoder or a classifier.
     steps : int, keyword-only, default 50
         Steps from noise to sample.
     denoise : bool, keyword-only, default False
@@ -138,7 +138,7 @@ class Readings(NamedTuple):
     Parameters
     ----------
     coordinates : dict of str to float32 array, shape (T, n, C)
-    samples : dict of str to float16 array, shape (T, n, *shape)
+    samples : dict of str to float16 array, shape (T, n, ...)
     """
 
     coordinates: dict[str, np.ndarray]

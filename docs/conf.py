@@ -1,0 +1,46 @@
+"""Settings of the site that `make docs` builds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import latex2mathml.converter  # pyright: ignore[reportMissingImports]
+from docutils import nodes  # pyright: ignore[reportMissingImports]
+from sphinx.application import Sphinx  # pyright: ignore[reportMissingImports]
+
+import partwhole
+
+project, author = "partwhole", "the partwhole authors"
+release = version = partwhole.__version__
+copyright = "the partwhole authors; Apache-2.0"
+html_title = f"partwhole {release}"
+html_theme = "furo"
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+]
+copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. ", True
+myst_heading_anchors = 3
+default_role = "py:obj"  # code, with a link where it is a name of the reference
+autosummary_generate = False  # `site.py` writes the pages
+autodoc_typehints = "none"  # sections of parameters give shapes
+autodoc_member_order = "bysource"
+autodoc_default_options = {"exclude-members": "Lock"}  # which has no signature
+numpydoc_show_class_members = False
+suppress_warnings = ["autosummary.import_cycle"]  # tables have whole names
+
+
+def _as_mathml(self: Any, node: nodes.Element) -> None:
+    """Write a formula as MathML, which browsers draw without a program from a network."""
+    display = "block" if isinstance(node, nodes.math_block) else "inline"
+    self.body.append(latex2mathml.converter.convert(node.astext(), display=display))
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    app.add_node(nodes.math, override=True, html=(_as_mathml, None))
+    app.add_node(nodes.math_block, override=True, html=(_as_mathml, None))

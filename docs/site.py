@@ -1,0 +1,142 @@
+"""Write what `make docs` builds, these pages and a reference: ``python docs/site.py FOLDER``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import GenericAlias, ModuleType
+
+import partwhole
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+# Pages that stand elsewhere; the README is the first one.
+ELSEWHERE = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "studies/README.md": "studies.md",
+}
+CONTENTS = {
+    "Start": ["your-recording", "your-network", "audit"],
+    "Guide": ["dynamics", "reuse", "gated", "networks", "diffusion", "notation"],
+    "How to": ["command", "studies", "your-images", "torch", "following", "clusters"],
+    "About": ["paper-presets", "stability", "contributing", "changelog"],
+}
+# Rooms whose modules have pages too, for the mathematics in them and what a face leaves out.
+THEORY = ("features", "flows", "limits", "measures", "networks", "recordings", "tasks", "training")
+ORPHAN = ":orphan:"  # in no table of contents: that stands on every page, and is made for each
+
+
+def write(folder: Path) -> None:
+    """Write all sources of the site into a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    pages = {ROOT / place: name for place, name in ELSEWHERE.items()}
+    pages |= {page: page.name for page in HERE.glob("*.md")}
+    texts = {name: _relinked(page, pages) for page, name in pages.items()}
+    reference = _reference()
+    rooms = [name.removesuffix(".rst") for name in reference if name.count("/") == 1]
+    contents = CONTENTS | {"Reference": rooms}
+    texts["index.md"] += "\n".join(_contents(*part) for part in contents.items())
+    for name, text in (texts | reference).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    for picture in [*HERE.glob("*.svg"), *HERE.glob("*.png"), HERE / "diffusion.py"]:
+        shutil.copy(picture, folder)
+
+
+def _contents(caption: str, names: list[str]) -> str:
+    options = f":caption: {caption}\n:hidden:\n:maxdepth: 1\n"
+    return "\n```{toctree}\n" + options + "\n" + "\n".join(names) + "\n```\n"
+
+
+def _relinked(page: Path, pages: dict[Path, str]) -> str:
+    """Return the text of a page with links to where pages lie in the site."""
+
+    def link(match: re.Match[str]) -> str:
+        words, target = match.groups()
+        name, _, anchor = target.partition("#")
+        place = (page.parent / name).resolve()
+        if "://" in target or not name:
+            return match[0]
+        if place in pages:
+            return f"[{words}]({pages[place]}{'#' + anchor if anchor else ''})"
+        # Pictures and scripts lie beside the pages; what else is in the repository has no page.
+        return f"[{words}]({place.name})" if place.parent == HERE else words
+
+    blocks = re.split(r"(```.*?```)", page.read_text("utf-8"), flags=re.DOTALL)
+    # Every second block is code.
+    blocks[::2] = [re.sub(r"\[([^]]*)\]\(([^)]+)\)", link, block) for block in blocks[::2]]
+    return "".join(blocks)
+
+
+def _reference() -> dict[str, str]:
+    """Return a page for each room, for each name on its face, and for modules of theory."""
+    pages: dict[str, list[str]] = {}
+    every = rooms()
+    for room in every:
+        face = importlib.import_module(room)
+        members = {name: getattr(face, name) for name in sorted(face.__all__) if name[0] != "_"}
+        # Other names of types, such as dict[str, Any], have no words of their own.
+        left_out = (ModuleType, GenericAlias)
+        names = [name for name, member in members.items() if not isinstance(member, left_out)]
+        inner = tuple(f"{other}." for other in every if other.startswith(f"{room}."))
+        below = [
+            name for name in modules(room) if {*THEORY} & {*room.split(".")}
+            and not f"{name}.".startswith(inner) and name.rpartition(".")[2] not in names
+        ]  # fmt: skip
+        parts = [_title(room), f".. automodule:: {room}", _table(f"{room}.{n}" for n in names)]
+        parts += [_title("Modules", "-"), _table(below)] if below else []
+        pages[f"reference/{room}.rst"] = parts
+        for name in names:
+            directive = _directive(f"{room}.{name}", members[name])
+            pages[f"reference/names/{room}.{name}.rst"] = [ORPHAN, _title(name), directive]
+        for name in below:
+            directive = f".. automodule:: {name}\n   :members:"
+            pages[f"reference/modules/{name}.rst"] = [ORPHAN, _title(name), directive]
+    return {place: "\n\n".join(parts) + "\n" for place, parts in pages.items()}
+
+
+def rooms() -> list[str]:
+    """Return the library, the modules on its face, and packages of theory with a face."""
+    faces = [name for name in partwhole.__all__ if inspect.ismodule(getattr(partwhole, name))]
+    below = (name for face in faces if face in THEORY for name in modules(f"partwhole.{face}"))
+    inner = [
+        name for name in below if {"__all__", "__path__"} <= {*vars(importlib.import_module(name))}
+    ]
+    return ["partwhole", *(f"partwhole.{face}" for face in faces), *inner]
+
+
+def modules(room: str) -> list[str]:
+    """Return the public modules below a room."""
+    path = getattr(importlib.import_module(room), "__path__", ())
+    names = [module.name for module in pkgutil.walk_packages(path, f"{room}.")]
+    return [name for name in names if "._" not in name]
+
+
+def _directive(name: str, member: object) -> str:
+    if inspect.isclass(member):
+        return f".. autoclass:: {name}\n   :members:"
+    if inspect.isfunction(member):
+        return f".. autofunction:: {name}"
+    value = " ".join(repr(member).split())
+    return f".. py:data:: {name}\n   :value: {value if len(value) < 200 else '...'}"
+
+
+def _title(words: str, line: str = "=") -> str:
+    return f"{words}\n{line * len(words)}"
+
+
+def _table(names: Iterable[str]) -> str:
+    return "\n".join([".. autosummary::", "", *(f"   ~{name}" for name in names)])
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
