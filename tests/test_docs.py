@@ -181,5 +181,5 @@ def test_the_locks_pin_every_package_with_its_hashes_and_name_no_index():
 def test_set_up_compares_the_hashes_of_the_locks():
     lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
     installs = [line for line in lines if "$(PIP)" in line and ".lock" in line]
-    assert len(installs) == 2
+    assert len(installs) == 3
     assert all("--require-hashes" in line for line in installs)
