@@ -60,10 +60,10 @@ def write_report(
     The pages are `index.html`, one for each paper and each study, and a ledger of all claims. A
     report with more failures than the one in the folder is written into the folder `incomplete`.
 
-    However long it takes, every study is run that has the preset. In place of the quick preset a
-    stored result is shown, if there is one of the study's source as it is; one of an earlier source
-    is shown if it decides more claims. A study that can't be imported, or that an error stops, is
-    named at the top of the first page, and the others still run.
+    However long it takes, every study is run that has the preset, but for those with a stored
+    result, which is shown in place of the quick preset. A stored result of an earlier source is
+    shown only if it decides more claims than the preset, which is then run. A study that can't be
+    imported, or that an error stops, is named at the top of the first page, and the others run.
 
     Parameters
     ----------
