@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, permutations, product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -187,8 +189,52 @@ def test_orders_beyond_the_time_are_not_in_the_ladder(monkeypatch):
     report = audit_split(data, ["shape", "colour", "size"], "y", "split")
     assert [rung.order for rung in report.evidence[0].ladder] == [1]
     assert report.headline == "Supported if parts add up (order 1)"
-    assert "1 order took more time than was left" in report.to_html()
-    assert "1 order took more time than was left" in " ".join(report.to_text().split())
+    assert "1 order would take more time than is left" in report.to_html()
+    assert "1 order would take more time than is left" in " ".join(report.to_text().split())
+
+
+def one_held_out():
+    """Return a table of all but one of the combinations of six binary components."""
+    rows = np.array(list(product((0, 1), repeat=6)))
+    data = pd.DataFrame(rows, columns=list("abcdef")).map(lambda v: f"v{v}")
+    data["y"], data["split"] = rows.sum(axis=1).astype(float), "train"
+    data.loc[5, "split"] = "test"
+    return data, list("abcdef")
+
+
+def test_an_order_that_would_take_too_long_is_not_begun(monkeypatch):
+    data, names = one_held_out()
+    asked = []
+    plain = module.determinations
+
+    def slow(tasks, **options):
+        asked.append(options["max_order"])
+        verdicts = plain(tasks, **options)
+        return [replace(verdict, seconds=100.0) for verdict in verdicts]
+
+    monkeypatch.setattr(module, "determinations", slow)
+    report = audit_split(data, names, "y", "split", time_limit=50.0)
+    # The second order is said to take 100 s, so that the third is not begun.
+    assert asked == [2]
+    assert [rung.order for rung in report.evidence[0].ladder] == [1, 2]
+    assert "3 orders would take more time" in " ".join(report.to_text().split())
+
+
+def test_above_an_order_too_large_to_fit_no_fit_is_tried(monkeypatch):
+    data, names = one_held_out()
+    asked = []
+
+    def fails(case, deadline):
+        asked.append(case.order)
+        return SimpleNamespace(share=float("nan") if case.order >= 2 else 0.5)
+
+    monkeypatch.setattr(module, "fit_of_training", fails)
+    report = audit_split(data, names, "y", "split")
+    assert asked == [1, 2]
+    fits = [rung.fitted for rung in report.evidence[0].ladder]
+    assert fits[0] == 0.5
+    assert np.isnan(fits[1:]).all()
+    assert len(fits) == 5
 
 
 def test_a_rung_is_open_until_it_is_decided():

@@ -71,9 +71,13 @@ def iterate(monkeypatch):
     monkeypatch.setattr(PROOFS["_least_squares"], "GRAM_SIDE", 0)
     for name in ("separation", "label_proofs"):
         monkeypatch.setattr(PROOFS[name], "PROGRAM_WORK", 0.0)
-    for name in ("find_rectangle", "find_box"):
-        monkeypatch.setattr(PROOFS["label_proofs"], name, lambda *_, **__: None)
-        monkeypatch.setattr(PROOFS["solvability"], name, lambda *_, **__: None)
+    for module, name in (
+        ("label_proofs", "_rectangle"),
+        ("label_proofs", "find_box"),
+        ("solvability", "find_rectangle"),
+        ("solvability", "find_box"),
+    ):
+        monkeypatch.setattr(PROOFS[module], name, lambda *_, **__: None)
     # So that labels are not answered by the best sum.
     monkeypatch.setattr(PROOFS["label_proofs"], "_least_gap", lambda *_: -np.inf)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -125,3 +127,56 @@ def test_the_only_rectangle_that_cancels_is_found_behind_many_that_do_not():
     assert (
         rectangle_search.find_rectangle(task, np.arange(n * n), y, phi, False, Budget(1e12)) is None
     )
+
+
+def crossings(components, label, phi):
+    """Return the rectangles with one label at each diagonal over which every column cancels."""
+    found = set()
+    rows = range(len(label))
+    for i, j in combinations(rows, 2):
+        if label[i] != label[j]:
+            continue
+        for k, m in combinations(rows, 2):
+            same = np.sort(components[[i, j]], axis=0) == np.sort(components[[k, m]], axis=0)
+            crossed = label[k] == label[m] != label[i] and same.all()
+            if crossed and not (phi[[i]] + phi[[j]] - phi[[k]] - phi[[m]]).toarray().any():
+                found.add((frozenset((i, j)), frozenset((k, m))))
+    return found
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_all_labels_at_once_are_searched_wholly(binary):
+    rng = np.random.default_rng(0)
+    outcomes = []
+    for _ in range(60):
+        sizes = rng.integers(2, 4, rng.integers(2, 4))
+        grid = np.stack(np.unravel_index(np.arange(sizes.prod()), sizes), axis=1)
+        components = grid[rng.permutation(len(grid))[:14]]
+        n, labels = len(components), 2 if binary else rng.integers(3, 6)
+        label = rng.integers(0, labels, n)
+        # Columns of some values, as where others are unseen.
+        columns = [components[:, c] == v for c, s in enumerate(sizes) for v in range(s)]
+        kept = [column for column in columns if rng.random() < 0.7]
+        pairs = [components[:, 0] * 3 + components[:, 1] == v for v in range(9)]
+        kept += [column for column in pairs if rng.random() < 0.3]
+        phi = sparse.csr_array(np.stack(kept or columns, axis=1).astype(float))
+        values = tuple(tuple(range(s)) for s in sizes)
+        names = tuple("abc"[: len(sizes)])
+        task = Task(components, label.astype(float), np.arange(n) < 1, names, values)
+        proof = rectangle_search.rectangle_of_labels(
+            task, np.arange(n), label, phi, binary, Budget(1e12)
+        )
+        expected = crossings(components, label, phi)
+        assert (proof is None) == (not expected)
+        outcomes.append(proof is None)
+        if proof is None:
+            continue
+        # Weights and labels of a proof belong together: +1 for the first label, or for label 1.
+        even = 1 if binary else proof.labels[0]
+        first = frozenset(proof.rows[proof.weights > 0].tolist())
+        second = frozenset(proof.rows[proof.weights < 0].tolist())
+        assert (first, second) in expected
+        assert (label[list(first)] == even).all()
+        assert proof.total == 4.0
+        assert len(proof.rows) == 4
+    assert 15 < sum(outcomes) < 45

@@ -51,7 +51,8 @@ def ladders(
     solve : function of a Case
         The solvability of a case at its order, asked for only where the verdict depends on it.
     deadline : float, keyword-only
-        By `time.process_time`; no order is begun after it, except that of the cases.
+        By `time.process_time`. No order is begun after it, nor a higher one that would take longer,
+        as far as the time of the order below says.
     seed : int, keyword-only, default 0
         Of the null functions.
 
@@ -67,7 +68,9 @@ def ladders(
         case.split: d.seconds + s.seconds
         for case, d, s in zip(cases, determined, solved, strict=True)
     }
+    pace = 0.0
     fit = cache(lambda k: fit_of_training(replace(cases[0], order=k), deadline).share)
+    fits_until = n
     for order in (required, *(k for k in range(1, n) if k != required)):
         if order != required and (process_time() > deadline or comb(n, order) > MOST_SETS):
             break
@@ -78,18 +81,30 @@ def ladders(
         counts = [_conjunctions(case, order) for case in cases]
         open_rows = [state.open(order, count) for state, count in zip(states, counts, strict=True)]
         asked = [i for i, is_open in enumerate(open_rows) if is_open.any()]
+        seen = max(counts[0].seen, 1)
+        if order == required:
+            pace = determined[0].seconds / seen
         if asked:
+            # The work grows about as the number of conjunctions.
+            if order > required and start + pace * seen > deadline:
+                break
             verdicts = determinations(
                 [cases[i].task for i in asked], max_order=order, seed=seed, deadline=deadline
             )
+            if order > required:
+                pace = verdicts[0].seconds / seen
             for i, verdict in zip(asked, verdicts, strict=True):
                 states[i].add(order, verdict.determined, verdict.undecided)
         shared = (process_time() - start) / len(cases)
         for case, state, count in zip(cases, states, counts, strict=True):
             start = process_time()
             state.settle(order, lambda case=case, order=order: solve(replace(case, order=order)))
-            # Where training determines nothing it does not matter what it is.
-            fitted = NAN if not state.masks[order][0].any() else fit(order)
+            # Where training determines nothing it does not matter what it is, and above an order
+            # that is too large to fit the others are too.
+            is_fitted = state.masks[order][0].any() and order <= fits_until
+            fitted = fit(order) if is_fitted else NAN
+            if is_fitted and np.isnan(fitted):
+                fits_until = order
             seconds = shared + process_time() - start
             if order == required:  # computed before, for the other sections
                 seconds += decided[case.split]

@@ -254,7 +254,7 @@ def further_orders(evidence: Evidence) -> str:
         return ""
     if evidence.ladder and not evidence.ladder[-1].possible:
         return "At higher orders training determines nothing either."
-    return f"{count(left, 'order')} took more time than was left; raise the time limit."
+    return f"{count(left, 'order')} would take more time than is left; raise the time limit."
 
 
 def terms(order: int) -> str:

@@ -18,7 +18,12 @@ from partwhole.limits.proofs.certificates import (
     tidy,
 )
 from partwhole.limits.proofs.label_sums import find_sums
-from partwhole.limits.proofs.rectangle_search import find_rectangle
+from partwhole.limits.proofs.rectangle_search import (
+    PAIRS,
+    find_rectangle,
+    pairs_of_labels,
+    rectangle_of_labels,
+)
 from partwhole.limits.proofs.separation import PROGRAM_WORK, hinge, separate
 from partwhole.tasks import Task
 
@@ -173,18 +178,9 @@ def _small_proof(
     budget: Budget,
 ) -> Certificate | None:
     """Return the proof of a rectangle or a box, with one label at even and one at odd corners."""
-    part = budget.part(RECTANGLE_SHARE)
-    for low, high in combinations(_by_label(label, among), 2):
-        if part.over:
-            break
-        # f is the output for one label minus that for the other; for two labels, the output.
-        above, below = (high, low) if is_binary else (low, high)
-        facts = {} if is_binary else {"labels": (above[0], below[0])}
-        of_label = np.sort(np.concatenate([above[1], below[1]]))
-        sign = np.where(label[of_label] == above[0], 1.0, -1.0)
-        rectangle = find_rectangle(task, rows[of_label], sign, phi[of_label], True, part, **facts)
-        if rectangle is not None:
-            return rectangle
+    rectangle = _rectangle(task, rows, label, phi, among, is_binary, budget.part(RECTANGLE_SHARE))
+    if rectangle is not None:
+        return rectangle
     box = find_box(task, rows, order, budget.part(BOX_SHARE), labels=label)
     if box is None:
         return None
@@ -196,6 +192,32 @@ def _small_proof(
         facts = {"labels": (even, odd)}
         sign = np.where(label == even, 1.0, -1.0)
     return signed(rows, sign, corners, signs, groups=groups, **facts)
+
+
+def _rectangle(
+    task: Task,
+    rows: np.ndarray,
+    label: np.ndarray,
+    phi: sparse.csr_array,
+    among: np.ndarray,
+    is_binary: bool,
+    budget: Budget,
+) -> Certificate | None:
+    """Return the proof of a rectangle: all labels at once, or two by two if there are many rows."""
+    if pairs_of_labels(label[among]) <= PAIRS:
+        return rectangle_of_labels(task, rows[among], label[among], phi[among], is_binary, budget)
+    for low, high in combinations(_by_label(label, among), 2):
+        if budget.over:
+            break
+        # f is the output for one label minus that for the other; for two labels, the output.
+        above, below = (high, low) if is_binary else (low, high)
+        facts = {} if is_binary else {"labels": (above[0], below[0])}
+        of_label = np.sort(np.concatenate([above[1], below[1]]))
+        sign = np.where(label[of_label] == above[0], 1.0, -1.0)
+        rectangle = find_rectangle(task, rows[of_label], sign, phi[of_label], True, budget, **facts)
+        if rectangle is not None:
+            return rectangle
+    return None
 
 
 def _by_label(

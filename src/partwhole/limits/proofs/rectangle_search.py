@@ -81,11 +81,7 @@ def _rectangle_by_pairs(
     the smallest sum of targets are tried.
     """
     first_row, second_row = np.triu_indices(len(y), 1)
-    values = np.sort(np.stack([components[first_row], components[second_row]]), axis=0)
-    size = components.max(axis=0).astype(np.int64) + 1
-    _, kind = Dictionary.of(
-        values[0] * size + values[1], tuple(range(components.shape[1])), (size**2).tolist()
-    )
+    kind = _kinds(components, first_row, second_row)
     total = y[first_row] + y[second_row]
     arranged = np.lexsort((total, kind))
     ends = np.append(np.flatnonzero(np.diff(kind[arranged])), len(arranged) - 1)
@@ -97,12 +93,96 @@ def _rectangle_by_pairs(
     rectangle = _first_that_cancels(corners, keys, phi)
     if rectangle is None:
         return None
+    return rectangle, _sides(components, rectangle)
+
+
+def rectangle_of_labels(
+    task: Task,
+    rows: Int[np.ndarray, " n"],
+    label: Int[np.ndarray, " n"],
+    phi: sparse.csr_array,
+    is_binary: bool,
+    budget: Budget,
+) -> Certificate | None:
+    """Return the proof of a rectangle with one label at two opposite corners, another at the rest.
+
+    All divisions of the components and all labels are searched at once, by the pairs of rows of
+    one label; there should be at most 200,000 of these (`pairs_of_labels`).
+
+    Parameters
+    ----------
+    task : Task
+    rows : int array, shape (n,)
+        Distinct held-out rows of the task.
+    label : int array, shape (n,)
+        Of each row.
+    phi : sparse array, shape (n, p)
+        Indicators of the seen conjunctions.
+    is_binary : bool
+        Whether there is one output, positive for label 1; otherwise each label has its own.
+    budget : Budget
+    """
+    if pairs_of_labels(label) < 2:
+        return None
+    arranged = np.argsort(label, kind="stable")
+    _, first, count = np.unique(label[arranged], return_index=True, return_counts=True)
+    pairs = [np.stack(np.triu_indices(n, 1)) + i for i, n in zip(first, count, strict=True)]
+    first_row, second_row = arranged[np.hstack(pairs)]
+    budget.spend(8 * len(first_row) * task.n_components)
+    kind, keys = _kinds(task.components[rows], first_row, second_row), _keys(phi)
+    # The other two corners have the same two values in every component, and the same sum of keys.
+    total, of_pair = keys[first_row] + keys[second_row], label[first_row]
+    order = np.lexsort((of_pair, total, kind))
+    before, after = order[:-1], order[1:]
+    crossed = (kind[before] == kind[after]) & (total[before] == total[after])
+    places = np.flatnonzero(crossed & (of_pair[before] != of_pair[after]))
+    if is_binary:
+        before, after = after, before
+    corners = np.stack(
+        [first_row[before], first_row[after], second_row[after], second_row[before]], axis=1
+    )
+    rectangle = _first_that_cancels(corners[places], keys, phi)
+    if rectangle is None:
+        return None
+    even, odd = label[rectangle[:2]].tolist()
+    facts = {} if is_binary else {"labels": (even, odd)}
+    sign = np.where(label == even, 1.0, -1.0)
+    groups = _sides(task.components[rows], rectangle)
+    return signed(rows, sign, rectangle, RECTANGLE, groups=groups, **facts)
+
+
+def pairs_of_labels(label: Int[np.ndarray, " n"]) -> int:
+    """Return the number of pairs of rows that have the same label.
+
+    Examples
+    --------
+    >>> pairs_of_labels(np.array([0, 1, 1, 2, 2, 2]))
+    4
+    """
+    count = np.bincount(label)
+    return int((count * (count - 1) // 2).sum())
+
+
+def _kinds(
+    components: Int[np.ndarray, "n C"], first: Int[np.ndarray, " m"], second: Int[np.ndarray, " m"]
+) -> Int[np.ndarray, " m"]:
+    """Return a number for each pair of rows, the same if each component has the same two values."""
+    values = np.sort(np.stack([components[first], components[second]]), axis=0)
+    size = components.max(axis=0).astype(np.int64) + 1
+    everything = tuple(range(components.shape[1]))
+    return Dictionary.of(values[0] * size + values[1], everything, (size**2).tolist())[1]
+
+
+def _sides(
+    components: Int[np.ndarray, "n C"], rectangle: Int[np.ndarray, " 4"]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the components that vary along the two sides of a rectangle."""
     i, k, _, j = rectangle
     differs = components[i] != components[j]
     along = differs & (components[i] == components[k])
     sides = (np.flatnonzero(q).tolist() for q in (along, differs & ~along))
     first, second = map(tuple, sides)
-    return rectangle, (first, second)
+    return first, second
 
 
 def _keys(phi: sparse.csr_array) -> UInt[np.ndarray, " n"]:
