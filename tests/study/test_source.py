@@ -59,6 +59,17 @@ def doubled(n):
 
 def _twice(n):
     return 2 * n
+
+class Square:
+    def area(self):
+        return 4.0
+
+    def plot(self):
+        from drawing import square
+        return square(self)
+
+    def __repr__(self):
+        return "Square"
 """
 
 
@@ -93,6 +104,7 @@ def written(tmp_path, monkeypatch):
         ("helpers", "POWER = 2", "POWER = 3"),
         ("helpers", "2 * n", "n + n"),
         ("helpers", "UNUSED = 1", "UNUSED = 2"),
+        ("helpers", "return 4.0", "return 5.0"),
     ],
 )
 def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
@@ -106,6 +118,9 @@ def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
         ("square", "What a square is", "What a square may be"),
         ("square", "Return a square.", "Return one."),
         ("toml", "How large?", "How small?"),
+        ("helpers", "square(self)", "square(self, 2)"),
+        ("helpers", "def plot", "def _repr_html_"),
+        ("helpers", '"Square"', '"A square"'),
         ("square", '"square": float', '"square": 1 * float'),
         ("square", "import layout, mean", "import layout, median"),
         ("square", "n_anchors=1", "n_anchors=2"),

@@ -1,8 +1,9 @@
 """The source that the cells of a study depend on, as a short hash.
 
 It covers the study's module, and the modules of its package and of partwhole that it imports,
-directly or indirectly, without docstrings and comments; of a room of partwhole, those from which
-the room has the names that are imported. Of the study's module it leaves out the sentences,
+directly or indirectly, without docstrings, comments and the methods that show a result (`plot`,
+`describe` and reprs); of a room of partwhole, those from which the room has the names that are
+imported. Of the study's module it leaves out the sentences,
 the presets, `gather`, `numbers`, `figure`, `seconds` and ON_GPU, and imports that only these need.
 Installed packages are not covered.
 """
@@ -29,6 +30,8 @@ DIGITS = 16
 NO_SOURCE = "none"
 # Names in a study's module that its cells do not depend on, unless `cell` refers to them.
 LEFT_OUT = frozenset(("DECLARATION", "ON_GPU", "PRESETS", "figure", "gather", "numbers", "seconds"))
+# Methods that show a result to a reader; no cell depends on them.
+SHOWING = frozenset(("__repr__", "_repr_html_", "describe", "plot"))
 PACKAGE = "partwhole"
 FRAME = "partwhole.study."  # runs cells; no cell depends on it,
 ESTIMATES = "partwhole.study.estimates"  # except on these functions
@@ -306,7 +309,7 @@ def _statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def _parsed(path: Path, time: int) -> ast.Module:
-    """Parse a file without docstrings and without imports for type checkers alone."""
+    """Parse a file without docstrings, imports for type checkers alone and methods that show."""
     try:
         tree = ast.parse(path.read_bytes(), str(path))
     except (SyntaxError, ValueError) as error:
@@ -319,6 +322,10 @@ def _parsed(path: Path, time: int) -> ast.Module:
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
                 node.body = node.body[1:] or [ast.Pass()]
+        if isinstance(node, ast.ClassDef):
+            node.body = [part for part in node.body if not SHOWING & {*_bound(part)}] or [
+                ast.Pass()
+            ]
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             node.body = [ast.Pass()]
     return tree
