@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch_stand_in  # pyright: ignore[reportMissingImports]
+from figures import closed_figures as closed_figures  # pyright: ignore[reportMissingImports]
 
 
 @pytest.fixture(autouse=True)

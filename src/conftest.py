@@ -1,10 +1,11 @@
-"""The examples of `partwhole.torch` run on torch, by `make test-torch`."""
+"""The examples of `partwhole.torch` run on torch, by `make test-torch`; figures are closed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from figures import closed_figures as closed_figures  # pyright: ignore[reportMissingImports]
 
 ROOM = Path(__file__).parent / "partwhole" / "torch"
 

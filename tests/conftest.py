@@ -25,6 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import type_checks
+from figures import closed_figures as closed_figures
 from hypothesis import HealthCheck, settings
 
 type_checks.install()

@@ -19,6 +19,7 @@ FLOORS = {
     "_contract": 0,
     "_extras": 0,
     "_figures": 0,
+    "_notebook": 0.3,  # stands on page
     "_lost": 0,
     "_types": 0,
     "_arrays": 0.3,

@@ -33,6 +33,7 @@ from partwhole.tasks._labels import are_classes, are_labels, label_margins
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["Comparison", "compare"]
 
@@ -81,6 +82,71 @@ class Comparison:
     gap: RunInterval
     saliences: bool = True
     ignores_noise: bool = False
+
+    def __repr__(self) -> str:
+        n = self.gap.n
+        return (
+            f"Comparison({n} run{'s' * (n != 1)} on {self.task.n_test} held-out combinations: "
+            f"gap {_decimals(self.gap.mean)})"
+        )
+
+    def _repr_html_(self) -> str:
+        from partwhole._notebook import card
+
+        return card(self, self.describe())
+
+    @door
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the answers to held-out combinations, mean over runs, against the predictions.
+
+        With the fit "margin" both are divided by their smallest training margin, as in `gap`.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Of matplotlib; by default of a new figure.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        InputError
+            Where no run has learned.
+        MissingExtraError
+            Without matplotlib, of the extra "plot".
+
+        Examples
+        --------
+        >>> from partwhole import solve, tasks
+        >>> from partwhole.features import OverlapKernel
+        >>> task = tasks.symbolic_addition(anchors=[0])
+        >>> kernel = OverlapKernel.from_salience([0.3])
+        >>> answers = solve(task, kernel, intercept="free").predictions
+        >>> compare(task, answers[None], kernel).plot().get_xlabel()
+        'predicted'
+        """
+        from partwhole.tasks.plotting import against
+
+        learned = np.isfinite(self.answers).reshape(len(self.answers), -1).all(axis=1)
+        require(
+            bool(learned.any()),
+            "a picture is of runs that have learned",
+            f"{len(self.answers)} that have not",
+            "read describe()",
+        )
+        predicted, measured = (
+            np.mean([self._scaled(row) for row in rows[learned]], axis=0)
+            for rows in (self.predictions, self.answers)
+        )
+        words = "measured" if learned.sum() == 1 else f"measured, mean of {learned.sum()} runs"
+        return against(
+            predicted, measured, self.task.is_train, ("predicted", words), ax, "Comparison.plot"
+        )
+
+    def _scaled(self, answers: Float[np.ndarray, "n *k"]) -> Float[np.ndarray, "n *k"]:
+        return _in_margins(self.task, answers) if self.fit == "margin" else answers
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each reading: measured mean with its interval, predicted mean, n."""

@@ -51,6 +51,10 @@ says = "It is."
 reference = 48
 """
 HELPERS = """
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy import ndarray
 POWER = 2
 UNUSED = 1
 
@@ -104,6 +108,7 @@ def written(tmp_path, monkeypatch):
         ("helpers", "POWER = 2", "POWER = 3"),
         ("helpers", "2 * n", "n + n"),
         ("helpers", "UNUSED = 1", "UNUSED = 2"),
+        ("helpers", "CHECKING, Any", "CHECKING, cast"),
         ("helpers", "return 4.0", "return 5.0"),
     ],
 )
@@ -118,6 +123,12 @@ def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
         ("square", "What a square is", "What a square may be"),
         ("square", "Return a square.", "Return one."),
         ("toml", "How large?", "How small?"),
+        ("helpers", "import ndarray", "import generic"),
+        (
+            "helpers",
+            "import TYPE_CHECKING, Any\n\nif TYPE_CHECKING:\n    from numpy import ndarray",
+            "import Any\n",
+        ),
         ("helpers", "square(self)", "square(self, 2)"),
         ("helpers", "def plot", "def _repr_html_"),
         ("helpers", '"Square"', '"A square"'),

@@ -53,7 +53,7 @@ LABELS = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_family_has_curves_with_units_and_one_key(runs, name):
-    figure = runs[name].plot()
+    figure = runs[name].plot()[0].figure
     panels, along, names = LABELS[name]
     assert [ax.get_ylabel() for ax in figure.axes] == panels
     assert figure.axes[-1].get_xlabel() == along
@@ -68,13 +68,13 @@ def test_every_family_has_curves_with_units_and_one_key(runs, name):
 
 def test_lines_are_the_losses(runs):
     of = runs["two layers"]
-    lines = of.plot().axes[0].lines
+    lines = of.plot()[0].lines
     values = [*of.training_loss, *of.test_loss]
     for line, expected in zip(lines, values, strict=True):
         np.testing.assert_array_equal(line.get_xdata(), of.steps)
         np.testing.assert_array_equal(line.get_ydata(), expected)
     of = runs["images"]
-    upper, lower = of.plot().axes
+    upper, lower = of.plot()
     for run in (0, 1):
         np.testing.assert_array_equal(upper.lines[run].get_xdata(), [1, 2, 3, 4])
         np.testing.assert_array_equal(upper.lines[run].get_ydata(), of.epoch_loss[run])
@@ -84,7 +84,7 @@ def test_lines_are_the_losses(runs):
         np.testing.assert_array_equal(lower.lines[run].get_ydata(), training)
         np.testing.assert_array_equal(lower.lines[2 + run].get_ydata(), test)
     of = runs["diffusion"]
-    for term, line in enumerate(of.plot().axes[0].lines):
+    for term, line in enumerate(of.plot()[0].lines):
         np.testing.assert_array_equal(line.get_xdata(), [100, 200, 230])
         np.testing.assert_array_equal(line.get_ydata(), of.diffusion.bits[0, :, term])
 
@@ -93,7 +93,7 @@ def test_a_run_ends_where_it_ended():
     networks, data, training, options = CASES["any"]
     changed = replace(training, steps=400, threshold=0.05, learning_rate=0.02, record=50)
     of = train(networks, data, changed, **options, progress=False)
-    for line, end in zip(of.plot().axes[0].lines, [*of.end_steps] * 2, strict=True):
+    for line, end in zip(of.plot()[0].lines, [*of.end_steps] * 2, strict=True):
         assert line.get_xdata().max() == end < 400
 
 
@@ -101,7 +101,7 @@ def test_many_runs_are_a_median_and_a_band():
     x, y = np.random.default_rng(0).normal(size=(12, 3)), np.ones(12)
     networks = Architecture(2, 5, "relu").networks(3, seeds=range(9), outputs=1)
     of = train(networks, (x, y), Training(steps=20, record=5), progress=False)
-    figure = of.plot()
+    figure = of.plot()[0].figure
     (line,), (band,) = figure.axes[0].lines, figure.axes[0].collections
     np.testing.assert_allclose(line.get_ydata(), np.median(of.training_loss, axis=0))
     reach = band.get_datalim(figure.axes[0].transData)
@@ -116,7 +116,7 @@ def test_a_run_that_diverged_leaves_the_others_visible():
     training = Training(steps=40, record=5, learning_rate=[0.01, 1e30])
     of = train(networks, (x, y), training, progress=False)
     assert not np.isfinite(of.training_loss).all()
-    ax = of.plot().axes[0]
+    ax = of.plot()[0]
     assert np.isfinite(ax.get_ylim()).all()
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), of.training_loss[0])
 
@@ -127,7 +127,7 @@ def test_axes_are_logarithmic_where_losses_and_gaps_grow():
 
     def scales(**options):
         of = train(network, (x, y), Training(**options), progress=False)
-        ax = of.plot().axes[0]
+        ax = of.plot()[0]
         return ax.get_yscale(), ax.get_xscale()
 
     assert scales(steps=2000, learning_rate=0.02) == ("log", "symlog")

@@ -120,6 +120,12 @@ class AuditReport:
             f"solvable {self.solvable}, determined {self.determined:.3g})"
         )
 
+    def _repr_html_(self) -> str:
+        from partwhole._notebook import card
+
+        shown = self.to_frame().loc[:, ["severity", "rule", "split", "message"]]
+        return card(self, f"{self.headline}.", shown if self.findings else None)
+
     def raise_if_unsupported(self) -> None:
         """Raise unless the verdict is "supported".
 

@@ -15,6 +15,7 @@ from partwhole.limits.diagonal import DiagonalWeights
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Clock = Literal["paper", "gradient", "steps"]
 PACE = {"paper": 1.0, "gradient": 2.0}  # of the tied network, against paper time
@@ -278,3 +279,39 @@ class Path:
             table.insert(0, "loss", self.losses)
         table.insert(0, "time", self.times)
         return table
+
+    @door
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the entries of the map over time; those of the diagonal are solid lines.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Of matplotlib; by default of a new figure.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        InputError
+            For many paths at once.
+        MissingExtraError
+            Without matplotlib, of the extra "plot".
+
+        Examples
+        --------
+        >>> from partwhole.flows import Tied, flow
+        >>> flow(Tied(0.1 * np.eye(2), np.eye(2)), np.linspace(0.0, 5.0, 50)).plot().get_xlabel()
+        'time (paper)'
+        """
+        from partwhole.flows.plotting import plot_path
+
+        return plot_path(self, ax)
+
+    def _repr_html_(self) -> str:
+        table = self.to_frame() if self.states.ndim == 3 else None
+        from partwhole._notebook import card
+
+        return card(self, self.describe(), table)

@@ -23,7 +23,10 @@ from partwhole.tasks import Task
 from partwhole.tasks._labels import label_margins
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     import pandas as pd
+    from matplotlib.axes import Axes
 
 # Relative to the largest multiplier or block norm: smaller ones count as zero.
 PRESENT = 1e-6
@@ -360,6 +363,48 @@ class Limit:
             empty = int(np.sum(occupied == 0))
             lines.append(f"{empty} of {occupied.size} contexts have no training input.")
         return "\n".join(lines)
+
+    @door
+    def plot(
+        self, ax: Axes | None = None, *, kind: Literal["auto", "grid", "scatter"] = "auto"
+    ) -> Axes:
+        """Draw the predictions.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Of matplotlib; by default of a new figure.
+        kind : {"auto", "grid", "scatter"}, keyword-only, default "auto"
+            A grid of two components in which held-out combinations have a dot; or predictions
+            against targets. "auto" is a grid where the task has one.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        InputError
+            Where no function fits the training set, and for a grid of another task.
+        MissingExtraError
+            Without matplotlib, of the extra "plot".
+
+        Examples
+        --------
+        >>> from partwhole import features, solve, tasks
+        >>> kernel = features.OverlapKernel.from_salience([0.3])
+        >>> limit = solve(tasks.symbolic_addition(anchors=[0]), kernel, intercept="free")
+        >>> limit.plot().get_xlabel()
+        'second'
+        """
+        from partwhole.limits.plotting import plot_limit
+
+        return plot_limit(self, ax, kind)
+
+    def _repr_html_(self) -> str:
+        from partwhole._notebook import card
+
+        return card(self, self.describe(), self.to_frame())
 
     def __repr__(self) -> str:
         outcome = self.outcome.name.lower().replace("_", " ")

@@ -128,6 +128,11 @@ class Measurement:
         size = f"{recording.n_trials:,} trials of {recording.n_neurons:,} neurons"
         return f"Measurement({size}, {recording.n_conditions:,} conditions: {headline(self)})"
 
+    def _repr_html_(self) -> str:
+        from partwhole._notebook import card
+
+        return card(self, "\n".join(self.notes), self.saliences_to_frame())
+
     def describe(self) -> str:
         """Return what was measured, in some lines of text."""
         from partwhole.measurement.text import text

@@ -7,6 +7,7 @@ of tuples, so no n x n matrix is formed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -29,6 +30,11 @@ from partwhole.measures._shares import quantiles, shares_of
 from partwhole.measures._similarity import noise_by_feature, of_groups, of_trials
 from partwhole.measures._structure import structure_of
 from partwhole.recordings import Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,6 +198,52 @@ class Salience:
             components: (float(low), float(high))
             for components, (low, high) in zip(self._sets, intervals, strict=True)
         }
+
+    @door
+    def plot(self, ax: Axes | None = None, *, names: Sequence[str] | None = None) -> Axes:
+        """Draw the salience of every set of components, with its interval where there is one.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Of matplotlib; by default of a new figure.
+        names : sequence of str, keyword-only, optional
+            The components' names.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        InputError
+            For another number of names.
+        MissingExtraError
+            Without matplotlib, of the extra "plot".
+
+        Examples
+        --------
+        >>> rows = np.array([[a, b] for a in range(3) for b in range(3)])
+        >>> one_hot = np.hstack([np.eye(3)[rows[:, 0]], np.eye(3)[rows[:, 1]]])
+        >>> ax = salience(one_hot, rows, self_pairs=True).plot(names=["shape", "colour"])
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['shape', 'colour', 'shape x colour']
+        """
+        from partwhole.measures.plotting import plot_salience
+
+        return plot_salience(self, ax, names)
+
+    def __repr__(self) -> str:
+        by_order = ", ".join(f"{value:.3g}" for value in self.salience)
+        return (
+            f"Salience({self.n_samples:,} samples of {self.n_tuples:,} tuples of "
+            f"{self.n_components} components: {by_order} by order, structure {self.structure:.3g})"
+        )
+
+    def _repr_html_(self) -> str:
+        from partwhole.measures.plotting import card_of_salience
+
+        return card_of_salience(self)
 
     def _kernel(self, centred: np.ndarray) -> OverlapKernel:
         sigma = moebius(centred)

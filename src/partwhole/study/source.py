@@ -326,9 +326,18 @@ def _parsed(path: Path, time: int) -> ast.Module:
             node.body = [part for part in node.body if not SHOWING & {*_bound(part)}] or [
                 ast.Pass()
             ]
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            node.body = [ast.Pass()]
+    tree.body = [kept for node in tree.body for kept in _at_run_time(node)]
     return tree
+
+
+def _at_run_time(node: ast.stmt) -> list[ast.stmt]:
+    """Return what is left of a statement without what is there for type checkers alone."""
+    if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        return node.orelse
+    if isinstance(node, ast.ImportFrom) and node.module == "typing":
+        node.names = [alias for alias in node.names if alias.name != "TYPE_CHECKING"]
+        return [node] if node.names else []
+    return [node]
 
 
 def _file(module: str, package: str) -> Path | None:

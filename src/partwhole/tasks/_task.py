@@ -15,6 +15,7 @@ from partwhole._door import door
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @door
@@ -165,6 +166,41 @@ class Task:
             columns |= {f"target_{k}": flat[:, k] for k in range(flat.shape[1])}
         columns["split"] = np.where(self.is_train, "train", "test")
         return pd.DataFrame(columns)
+
+    @door
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the targets of a task of two components; held-out combinations have a dot.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Of matplotlib; by default of a new figure.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        InputError
+            For other than two components, several outputs, or a combination in several rows.
+        MissingExtraError
+            Without matplotlib, of the extra "plot".
+
+        Examples
+        --------
+        >>> from partwhole import tasks
+        >>> tasks.symbolic_addition(anchors=[0]).plot().get_ylabel()
+        'first'
+        """
+        from partwhole.tasks.plotting import plot_task
+
+        return plot_task(self, ax)
+
+    def _repr_html_(self) -> str:
+        from partwhole._notebook import card
+
+        return card(self, "", self.to_frame())
 
     def describe(self) -> str:
         """Return the grid of seen and unseen cells.

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from partwhole._extras import needs
+from partwhole._figures import COLOURS, canvases
 from partwhole.training.diffusion.bits import Terms
 from partwhole.training.results import Runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 WIDTH, HEIGHT, MORE, PER_KEY = 5.6, 3.2, 2.2, 0.22  # inches
 MOST_LINES = 8  # runs; more are a median and a band
@@ -50,14 +50,8 @@ class Panel(NamedTuple):
     kind: Literal["loss", "share", "plain"] = "loss"
 
 
-def learning_curves(runs: Runs) -> Figure:
+def learning_curves(runs: Runs, axes: Sequence[Axes] | None) -> tuple[Axes, ...]:
     """Draw losses and scores of runs along their steps, or epochs; see `Runs.plot`."""
-    needs("plot", "Runs.plot")
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    from partwhole._figures import COLOURS, STYLE
-
     panels, unit = _panels(runs)
     names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
     looks = {
@@ -66,9 +60,8 @@ def learning_curves(runs: Runs) -> Figure:
     }
     in_row = max(1, min(len(names), LETTERS_IN_ROW // (NAME_AND_LINE + max(map(len, names)))))
     height = HEIGHT + MORE * (len(panels) - 1) + PER_KEY * -(-len(names) // in_row)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    is_new = axes is None
+    with canvases("Runs.plot", axes, len(panels), (WIDTH, height)) as axes:
         for ax, panel in zip(axes, panels, strict=True):
             for curve in panel.curves:
                 _draw(ax, curve, looks[curve.name])
@@ -79,8 +72,11 @@ def learning_curves(runs: Runs) -> Figure:
                 ax.set_yscale(**_scale([curve.values for curve in panel.curves]))
         axes[-1].set_xlabel(unit)
         _scale_steps(axes[-1], panels[0].curves[0].places)
-        _set_key(figure, looks, len(runs.outcomes), in_row)
-    return figure
+        handles, title = _key(looks, len(runs.outcomes))
+        whole = {"loc": "outside lower center", "ncols": in_row}
+        legend = partial(axes[0].figure.legend, **whole) if is_new else axes[-1].legend
+        legend(handles=handles, title=title, fontsize=9, title_fontsize=9)
+    return tuple(axes)
 
 
 def _panels(runs: Runs) -> tuple[list[Panel], str]:
@@ -183,8 +179,8 @@ def _scale_steps(ax: Axes, places: np.ndarray) -> None:
         ax.set_xlim(left=0.0)
 
 
-def _set_key(figure: Figure, looks: dict[str, dict[str, Any]], n_runs: int, in_row: int) -> None:
-    """Write the names of all curves below the panels, and how runs are drawn."""
+def _key(looks: dict[str, dict[str, Any]], n_runs: int) -> tuple[list[Any], str | None]:
+    """Return the lines of the key with the names of all curves, and how runs are drawn."""
     from matplotlib.lines import Line2D
 
     title = {1: None}.get(
@@ -192,8 +188,4 @@ def _set_key(figure: Figure, looks: dict[str, dict[str, Any]], n_runs: int, in_r
         f"{n_runs} runs, a line each" if n_runs <= MOST_LINES else
         f"{n_runs} runs: median, and 10 to 90 %",
     )  # fmt: skip
-    handles = [Line2D([], [], label=name, **look) for name, look in looks.items()]
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=in_row,
-        title=title, fontsize=9, title_fontsize=9,
-    )  # fmt: skip
+    return [Line2D([], [], label=name, **look) for name, look in looks.items()], title

@@ -26,7 +26,7 @@ from partwhole.training.usage import PeakMemory
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 ACCURATE, EXPLAINED = 0.99, 0.05
 
@@ -291,22 +291,30 @@ class Runs:
         assert self.diffusion is not None
         return self.diffusion
 
-    def plot(self) -> Figure:
+    @door
+    def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
         """Draw the learning curves: losses, and scores where there are any.
 
         The loss in training and, with a test, on it; of image networks of every epoch, of diffusion
-        models the terms of every hundred steps. Beside it accuracies or errors of image networks,
+        models the terms of every hundred steps. Below it accuracies or errors of image networks,
         margins of gated ones. Up to eight runs are thin lines, more are their median and a band
         from their 10 % to their 90 % quantile. Axes are logarithmic where losses are positive and
         vary by a factor of ten or more, and steps where they were recorded geometrically.
 
+        Parameters
+        ----------
+        axes : sequence of Axes, optional
+            Of matplotlib, one for each panel; by default of a new figure.
+
         Returns
         -------
-        matplotlib.figure.Figure
-            To be saved by ``figure.savefig("curves.png")``; a notebook shows it.
+        tuple of Axes
+            ``axes[0].figure.savefig("curves.png")`` saves the figure.
 
         Raises
         ------
+        InputError
+            For another number of axes.
         MissingExtraError
             Without matplotlib, of the extra "plot".
 
@@ -316,12 +324,29 @@ class Runs:
         >>> from partwhole.training import train
         >>> x = np.eye(3)
         >>> runs = train(mlp(3, 2, 8, seed=0), (x, x), Training(steps=100, learning_rate=0.1))
-        >>> figure = runs.plot()
-        >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
+        >>> (ax,) = runs.plot()
+        >>> ax.get_xlabel(), ax.get_ylabel()
         ('step', 'loss (squared error)')
         """
-        # By name, so that no stored result of a study depends on the look of curves.
-        return import_module("partwhole.training.curves").learning_curves(self)
+        return import_module("partwhole.training.curves").learning_curves(self, axes)
+
+    def __repr__(self) -> str:
+        from collections import Counter
+
+        counts = Counter(outcome.name.lower().replace("_", " ") for outcome in self.outcomes)
+        ends = ", ".join(f"{n} {name}" for name, n in counts.items())
+        losses = self._deciding_losses()
+        n, low, high = len(self.outcomes), np.min(losses), np.max(losses)
+        span = f"{low:.3g}" if low == high or n == 1 else f"{low:.3g} to {high:.3g}"
+        return (
+            f"Runs({n} run{'s' * (n != 1)}: {ends}; {int(np.max(self.end_steps)):,} steps, "
+            f"training loss {span})"
+        )
+
+    def _repr_html_(self) -> str:
+        from partwhole._notebook import card
+
+        return card(self, "\n".join(self.messages), self.to_frame())
 
     @door
     def fraction_of(self, limit: Limit) -> Float[np.ndarray, "runs T"]:
