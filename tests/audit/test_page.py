@@ -204,10 +204,10 @@ def test_a_silenced_rule_is_shown_with_its_reason(read):
 
 
 def test_rows_are_told_by_combination_and_by_number(read):
-    # By hand: the 30 rows that repeat training, after 31 others; and three of which one disagrees.
+    # By hand: the 30 rows that repeat training, after 43 others; and four of which one disagrees.
     text = read["faulty"].text
-    assert "30 rows with 1 combination:(cross, red) → no · 30 rowsThe rows' numbers31–60" in text
-    assert "(cross, green) → no (1) and yes (2) · 3 rowsThe rows' numbers22–23, 61" in text
+    assert "30 rows with 1 combination:(cross, red) → no · 30 rowsThe rows' numbers43–72" in text
+    assert "(cross, green) → no (1) and yes (3) · 4 rowsThe rows' numbers33–35, 73" in text
     assert "2 rows with 2 combinations:(circle, black) → yes(moon, green) → no" in text
     assert "Rows of the table are counted from 0." in text
     assert "is on line" not in text

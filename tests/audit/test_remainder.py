@@ -68,7 +68,7 @@ def test_labels_that_training_lacks_are_left_out_too():
     report = audit_split(frame, COLUMNS, "y", "split", add=0)
     assert report.evidence[0].remainder.left_out.tolist() == [24]
     assert report.headline.startswith(
-        "Not supported if parts add up (order 1): training lacks y = neither. Supported "
+        "Not supported if parts add up (order 1): training lacks the label 'neither'. Supported "
         "without the 1 row with values or labels training lacks"
     )
 

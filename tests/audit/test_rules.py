@@ -215,8 +215,9 @@ def test_many_unseen_labels_are_one_finding():
     assert told[0].rows.tolist() == list(range(8, 8 + MOST_UNSEEN + 1))
     assert told[0].message == (
         "6 labels occur in held-out combinations but in no training row, such as 'l0', 'l1', 'l2'. "
-        "No learner can predict them in the 6 rows of test that have them. Add training rows with "
-        "these labels, or remove their rows from the test split."
+        "No learner can predict them in the 6 rows of test that have them, so that at most 0 % of "
+        "held-out rows can be right. Add training rows with these labels, or remove their rows "
+        "from the test split."
     )
 
 
@@ -225,7 +226,7 @@ def test_many_unseen_values_of_a_component_are_one_finding():
     for many in (MOST_UNSEEN, MOST_UNSEEN + 1):
         lines = [f"{part} w{i} 3 test" for part in "ab" for i in range(many)]
         findings = found(audit(rows(*grid, *lines, target=float)), "unseen-value")
-        assert len(findings) == (many if many == MOST_UNSEEN else 1)
+        assert len(findings) == 1
     (finding,) = findings
     assert finding.subject == "second"
     assert finding.rows.tolist() == list(range(6, 18))
@@ -249,7 +250,7 @@ def test_many_unseen_values_of_two_components_are_a_finding_each():
     )
     assert findings[1].rows.tolist() == [6, 7, 8, 9]
     single = found(audit(rows(*grid, *lines[:4], lines[4], target=float)), "unseen-value")
-    assert len(single) == 5
+    assert [finding.subject for finding in single] == ["first = c", "second"]
 
 
 def test_no_rule_advises_a_lower_order():

@@ -25,7 +25,7 @@ from partwhole.audit.coverage import coverage
 from partwhole.audit.evidence import Evidence, Shortcut
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.ladder import MOST_SETS, ladders
-from partwhole.audit.noise import NoiseSource, solve_up_to_noise
+from partwhole.audit.noise import solve_up_to_noise
 from partwhole.audit.predicted import Prediction
 from partwhole.audit.prediction.measured_readout import measured_readout
 from partwhole.audit.prediction.prediction import predict_splits
@@ -36,7 +36,7 @@ from partwhole.audit.reading.ordered import Ordered
 from partwhole.audit.reading.table import Duplicates, Missing, TargetKind, read_tables
 from partwhole.audit.remainder import remainder
 from partwhole.audit.report import AuditReport
-from partwhole.audit.settings import Settings
+from partwhole.audit.settings import NoiseSource, Settings
 from partwhole.audit.shortcuts import shortcuts
 from partwhole.features import OverlapKernel
 from partwhole.limits.proofs.determination import Determination, determinations
@@ -96,7 +96,7 @@ def audit_split(
     table : path, table, or mapping of tables
         A .csv, .tsv or .jsonl (or any of them with .gz) or .parquet file, of at most 512 MiB,
         unpacked, 5,000,000 rows and 10,000 columns; or a table of pandas, polars, Arrow or
-        datasets. Or a mapping from the names of splits to such tables.
+        datasets, or columns by name. Or a mapping from the names of splits to such tables.
     components : sequence of column names
         Two or more; one is enough if its cells have several values.
     target : column name, or several, optional
@@ -114,9 +114,9 @@ def audit_split(
     test : hashable or sequence, keyword-only, optional
         The entries that mark test splits; by default every entry except that of training.
     require_order : int, keyword-only, default 1
-        K, from 1 to C - 1: the order at which training has to support its tests. Predictions,
-        proofs and additions are for it; the ladder has the verdict at every other order for which
-        there is time. 1 asks least of training: learners whose outputs add up the parts.
+        K, from 1 to C - 1: the order at which training has to support its tests; the ladder has the
+        verdict at every other one for which there is time. 1 asks least of training: learners whose
+        outputs add up the parts.
     weights : column name, keyword-only, optional
         Positive sample weights.
     features : path, array or column names, keyword-only, optional
@@ -141,9 +141,9 @@ def audit_split(
     duplicates : {"average", "refuse"}, keyword-only, default "average"
         Treatment of rows of one combination with different targets.
     noise : {"repeats", "estimate"} or float, keyword-only, default "repeats"
-        The noise in numbers, up to which held-out targets have to be solvable: the deviation
-        between rows of one combination; an estimate from what learners of this order leave
-        unexplained in training, which must be noise alone; or the standard deviation of a row.
+        The noise up to which held-out targets have to be solvable: of rows of one combination; an
+        estimate from what learners of this order leave unexplained in training, which must be noise
+        alone; or the standard deviation of a row, of labels the share of wrong ones.
     missing : {"refuse", "drop", "value"}, keyword-only, default "refuse"
         Treatment of missing entries: refuse the table, drop the rows, or count them as a value of
         their component.
@@ -316,7 +316,7 @@ def _evidence(
     step("Predicting over the range of representations")
     until = begin + (DETERMINED + PREDICTED) * whole
     predicted: list[Prediction | None] = [None] * len(tested)
-    if tested and audited.has_target:
+    if tested and audited.is_predicted:
         predicted = _predicted(tested, measured, asked, saliences, until)
     results = iter(zip(predicted, determined, strict=True))
     shared, left = TrainingInverse(), len(tested)

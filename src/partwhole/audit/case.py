@@ -30,7 +30,7 @@ class AuditTable:
         Numbers in one column or several; labels as -1 and +1: one column for two labels (+1 is
         the second), else a column for each label.
     label : int array, shape (n,), or None
-        The index of each row's label in `labels`; None when targets are numbers.
+        The index of each row's label in `labels`, or in `hashed`; None when targets are numbers.
     split : int array, shape (n,)
         0 for training, i for the test split ``split_names[i]``, -1 for rows of splits that
         are left out.
@@ -53,8 +53,9 @@ class AuditTable:
         The line of the file with row 0, if each row is one line; otherwise None.
     occurrences : Occurrences or None
         The components before any was left out, if a shared value occurs several times in a row.
-    is_hashed : bool
-        Whether targets are numbers into which many labels are hashed.
+    hashed : tuple or None
+        The labels where they are so many that targets are numbers into which they are hashed;
+        `labels` is then None.
     positions : tuple of (tuple of float, or None), length C, or ()
         Of an ordered component the increasing positions of its values; empty if none is ordered.
     """
@@ -74,7 +75,7 @@ class AuditTable:
     remarks: tuple[str, ...] = ()
     first_line: int | None = None
     occurrences: Occurrences | None = None
-    is_hashed: bool = False
+    hashed: tuple[Hashable, ...] | None = None
     positions: tuple[tuple[float, ...] | None, ...] = ()
 
     def __repr__(self) -> str:
@@ -85,6 +86,16 @@ class AuditTable:
     def has_target(self) -> bool:
         """Return whether something is asked for, beside what training determines."""
         return bool(self.target)
+
+    @property
+    def is_predicted(self) -> bool:
+        """Return whether answers to targets can be predicted: not to those of hashed labels."""
+        return self.has_target and self.hashed is None
+
+    @property
+    def label_names(self) -> tuple[Hashable, ...] | None:
+        """Return the labels, hashed ones too; None when targets are numbers."""
+        return self.labels if self.hashed is None else self.hashed
 
     @property
     def n_components(self) -> int:

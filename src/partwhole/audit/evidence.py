@@ -363,7 +363,7 @@ class Evidence:
         better and others were not computed, or if that of the measured one did not finish.
         """
         prediction = self.prediction
-        if not self.case.table.has_target:
+        if not self.case.table.is_predicted:
             return True
         if prediction is None:
             return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import ROUNDING, Evidence, Rung, Shortcut
-from partwhole.audit.predictions_in_words import too_salient
+from partwhole.audit.predictions_in_words import salience_range, too_salient
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import Finding
 from partwhole.audit.wording import by_itself, conjunction, count, number, percent, printable
@@ -56,7 +56,11 @@ def headline(report: AuditReport) -> tuple[str, ...]:
     """
     tested = [item for item in report.evidence if len(item.case.held_out)]
     if not tested:
-        return ("No combination is held out: training has all of them", *_misled(report))
+        return (
+            "No combination is held out: training has all of them",
+            *_misled(report),
+            *_correlated(report),
+        )
     return (_at_the_required_order(report), *_at_other_orders(report), *_misled(report))
 
 
@@ -89,7 +93,8 @@ def _at_the_required_order(report: AuditReport) -> str:
         sentence += ", without the measured representation"
     if silenced:
         sentence += f", with {count(silenced, 'error')} silenced"
-    return sentence + next(_at_the_measured(report), "") + next(_at_given_saliences(report), "")
+    doubts = (_at_the_measured, _at_given_saliences, _beyond_the_range)
+    return sentence + "".join(next(doubt(report), "") for doubt in doubts)
 
 
 def _undecided(report: AuditReport) -> str:
@@ -145,6 +150,25 @@ def _at_given_saliences(report: AuditReport) -> Iterator[str]:
             f", but with the saliences that are given as little as {worst} of rows are predicted "
             f"right{_of_split(report, item.case.name)}"
         )
+
+
+def _beyond_the_range(report: AuditReport) -> Iterator[str]:
+    """Say which component is more (or less) salient in measured features than it may be."""
+    for item in report.evidence:
+        sweep = item.sweep
+        if sweep is None or sweep.measured is None or not sweep.is_right:
+            continue
+        ranges = zip(item.case.table.names, sweep.measured, *sweep.range_of_all, strict=True)
+        for name, at, since, until in ranges:
+            if since <= at <= until:
+                continue
+            limits = salience_range("it", float(since), float(until))
+            yield (
+                f", but in the measured features {printable(name)} is {number(float(at))} times as "
+                "salient as each other component, and learners other than a linear readout are "
+                f"right only {limits.removesuffix(' as each other component')}"
+                f"{_of_split(report, item.case.name)}"
+            )
 
 
 def _as_far_as_they_do(report: AuditReport) -> str:
@@ -285,7 +309,7 @@ def _reason(report: AuditReport, finding: Finding) -> str:
     elif finding.rule == "not-solvable":
         words = _not_a_sum(report.order)
     elif finding.rule == "unseen-label":
-        words = f"training lacks {finding.subject}{more}"
+        words = f"training lacks {_labels_lacked(report, finding)}{more}"
     else:
         words = {
             "at-chance": "labels are predicted no better than by guessing",
@@ -294,6 +318,18 @@ def _reason(report: AuditReport, finding: Finding) -> str:
         if finding.rule in OF_GUESSES and _has_measured(report, finding.split):
             words += ", at the measured representation"
     return words + _of_split(report, finding.split)
+
+
+def _labels_lacked(report: AuditReport, finding: Finding) -> str:
+    """Name the label of an error, or count its labels."""
+    case = next(item.case for item in report.evidence if item.case.name == finding.split)
+    label, names = case.table.label, case.table.label_names
+    assert label is not None
+    assert names is not None
+    lacked = np.unique(label[finding.rows])
+    if len(lacked) > 1:
+        return f"{len(lacked):,} labels"
+    return f"the label '{printable(names[lacked[0]])}'"
 
 
 def _has_measured(report: AuditReport, name: str) -> bool:
@@ -331,17 +367,34 @@ def _misled(report: AuditReport) -> Iterator[str]:
     )
 
 
+def _correlated(report: AuditReport) -> Iterator[str]:
+    """Name the strongest spurious correlation."""
+    rule = "spurious-correlation"
+    for item in report.evidence:
+        if not any(f.rule == rule and f.split == item.case.name for f in report.warnings):
+            continue
+        shortcut = next(candidate for candidate in item.shortcuts if candidate.spurious)
+        name = by_itself(item.case, shortcut)
+        does = "is right in" if item.case.has_labels else "explains"
+        yield (
+            f"Spurious correlation: {name} {does} {percent(shortcut.train)} of training"
+            f"{_of_rows(item.case, shortcut)}, and {printable(item.case.name)} cannot show whether "
+            "a learner relies on it"
+        )
+        return
+
+
 def _of_rows(case: Case, shortcut: Shortcut) -> str:
     """Say of which training rows an accuracy is, or that labels are weighted, where it matters."""
     if shortcut.at_values:
         return f" (rows with values of {printable(case.name)})"
     table, label = case.table, case.table.label
-    if label is None:
+    if label is None or table.labels is None:
         return ""
     shares = []
     for part in (TRAIN, case.split):
         rows = table.split == part
-        counts = np.bincount(label[rows], table.weights[rows], minlength=len(table.labels or ()))
+        counts = np.bincount(label[rows], table.weights[rows], minlength=len(table.labels))
         shares.append(counts / counts.sum())
     return (
         " (labels weighted as in test)" if np.abs(shares[0] - shares[1]).max() > MOST_SHIFT else ""

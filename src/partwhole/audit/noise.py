@@ -1,31 +1,36 @@
-r"""Solvability up to the noise in the targets.
+r"""Solvability up to the noise in the targets: of numbers, or of labels.
 
 Targets with noise are no exact sums of conjunctions. With the variance :math:`s^2` of a single
 row and m_i rows for combination i, residuals of the n means about the best sum (of rank r) have a
 mean square near :math:`\overline{s^2/m_i}` if noise is all there is: the lack-of-fit test of
 regression. The variance is that within repeated rows, or what sums of conjunctions of at most K
-components leave in training (of K + 1, if these fit better than noise allows), or given.
+components leave in training (of K + 1, if these fit better than noise allows), or given. Labels
+have to be separated where they are certain (`label_noise`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
+from partwhole.audit.label_noise import LabelNoise
+from partwhole.audit.settings import NoiseSource
 from partwhole.audit.training_fit import fit_of_training
 from partwhole.audit.wording import count
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.solvability import Solvability, solvability
+from partwhole.tasks import Task
 
-NoiseSource = Literal["repeats", "estimate"]
 # Probability with which noise alone exceeds what is put down to it.
 LEVEL = 0.001
 # Share of the held-out variance that noise may be, at most, for a verdict.
 MOST_NOISE = 0.95
+# Share of held-out combinations whose labels may be uncertain, at most, for a favourable verdict.
+MOST_UNCERTAIN = 0.5
 
 
 @dataclass(frozen=True)
@@ -183,9 +188,9 @@ def solve_up_to_noise(
         As in `solvability`.
     """
 
-    def ask(share: float) -> Solvability:
+    def ask(share: float, task: Task = case.task) -> Solvability:
         return solvability(
-            case.task,
+            task,
             kind="classification" if case.has_labels else "regression",
             max_order=case.order,
             time_limit=time_limit,
@@ -196,6 +201,8 @@ def solve_up_to_noise(
     solved = ask(unexplained)
     if solved.solvable is not False:
         return solved
+    if case.has_labels:
+        return _of_certain_labels(case, solved, noise, lambda task: ask(unexplained, task))
     estimate = Noise.of(case, noise)
     if estimate is None:
         return solved
@@ -222,6 +229,32 @@ def solve_up_to_noise(
     solved = ask(allowed)
     remarks = (*solved.remarks, f"{remark}, so this share still counts as solvable.")
     return replace(solved, remarks=remarks)
+
+
+def _of_certain_labels(
+    case: Case,
+    solved: Solvability,
+    noise: NoiseSource | Real,
+    ask: Callable[[Task], Solvability],
+) -> Solvability:
+    """Return the verdict on the held-out combinations whose labels are certain."""
+    estimate = LabelNoise.of(case, noise)
+    if estimate is None or estimate.certain.all():
+        return solved
+    n, n_open = len(case.held_out), int((~estimate.certain).sum())
+    remark = (
+        f"{estimate.source} With so much noise the labels of {n_open:,} of "
+        f"{count(n, 'held-out combination')} are less certain than 99.9 %"
+    )
+    targets = case.task.targets.copy()
+    # Combinations that are evenly divided between all labels need not be separated.
+    assert case.table.labels is not None
+    targets[case.held_out[~estimate.certain]] = 2.0 / len(case.table.labels) - 1.0
+    again = ask(replace(case.task, targets=targets))
+    if again.solvable and n_open > MOST_UNCERTAIN * n:
+        vacuous = f"{remark}, so that noise may be all there is. Add rows of each combination."
+        return replace(solved, solvable=None, certificate=None, remarks=(vacuous,))
+    return replace(again, task=case.task, remarks=(f"{remark}, and need not be answered.",))
 
 
 def _n_conjunctions(case: Case) -> int:

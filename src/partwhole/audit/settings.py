@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._types import Real
 from partwhole.audit.rules import RULES
 
+NoiseSource = Literal["repeats", "estimate"]
 EXAMPLE = """\
 [thresholds]
 coverage = 5

@@ -48,7 +48,8 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
         and test are alike in their components or a group is rare. The largest loss comes first:
         the gain, or share explained, in training times the part of it that is lost in test. The
         rows compared are the held-out ones, or all of the test split if none is held out. A pair
-        is listed if it predicts training better than either of its components by `effect`.
+        is listed if it predicts training better than either of its components by `effect`. None of
+        labels that are hashed.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
 
 
 def comparison(case: Case) -> LabelScores | NumberScores | None:
-    """Return the scores of training against test; None if nothing can be compared.
+    """Return the scores of training against test; None without rows, and of hashed labels.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def comparison(case: Case) -> LabelScores | NumberScores | None:
     if table.label is not None:
         # Labels that training lacks have a rule of their own.
         test = test[np.isin(table.label[test], table.label[train])]
-    if not len(train) or not len(test):
+    if not len(train) or not len(test) or table.hashed is not None:
         return None
     return (LabelScores if case.has_labels else NumberScores).of(case, train, test)
 

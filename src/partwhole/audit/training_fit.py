@@ -69,7 +69,7 @@ def fit_of_training(case: Case, deadline: float = float("inf")) -> TrainingFit:
     degrees = float(len(rows) - rank)
     variance = float((fit.residual**2).sum()) / degrees if degrees >= 1 else nan
     share = 1.0 if np.isnan(fit.r_squared) else max(fit.r_squared, 0.0)
-    if table.label is not None:
+    if table.label is not None and table.hashed is None:
         outputs = targets - fit.residual
         weights = table.weights[rows]
         if np.ptp(weights) > 0:

@@ -119,8 +119,8 @@ def audit(
         fit: The predicted learner: least-norm regression, or the largest margin of labels.
         target_kind: Whether the target is numbers or labels; auto takes text as labels.
         duplicates: How to treat a combination whose rows differ in their target.
-        noise: How far noise may keep targets from what can be answered: the deviation of repeated
-            rows, an estimate from training, or a standard deviation.
+        noise: How far noise may keep targets from what can be answered: as rows of a combination
+            differ, an estimate from training, a standard deviation, or the share of wrong labels.
         missing: Refuse missing entries, drop their rows, or count them as a value.
         bins: Components that are numbers, in so many bins of about equal counts: age=10.
         multi_hot: Components with several values in a cell, separated by bars, semicolons, commas
@@ -247,16 +247,16 @@ def _noise(text: str) -> Literal["repeats", "estimate"] | float:
         return float(text)
     except ValueError:
         raise InputError(
-            f"noise is repeats, estimate or a standard deviation; got {text!r}; write such as 0.1"
+            f"noise is repeats, estimate, a standard deviation or a share of labels; got {text!r}; "
+            "write such as 0.1"
         ) from None
 
 
 def _with_use_of_noise(report: AuditReport, noise: str) -> AuditReport:
     """Return the report with a remark on noise that was given and is not used."""
-    if noise == "repeats" or any(t.has_target and t.labels is None for t in report.tables):
+    if noise == "repeats" or report.table.has_target:
         return report
-    targets = "targets are labels" if report.table.has_target else "there is no target"
-    remark = f"--noise {noise} is not used: it is the noise in numbers, and {targets}."
+    remark = f"--noise {noise} is not used: it is the noise in targets, and there is none."
     table = replace(report.table, remarks=(*report.table.remarks, remark))
     return replace(report, table=table)
 

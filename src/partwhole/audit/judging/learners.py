@@ -78,7 +78,7 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
 def _proof(case: Case, solvability: Solvability) -> str:
     """Return why not, without the words that repeat that it is not solvable."""
     words = one_line(explained(case, solvability)).removeprefix("Not solvable: ")
-    if case.table.is_hashed:
+    if case.table.hashed is not None:
         # Numbers of hashed labels say nothing to a reader.
         words = OF_TARGETS.sub("but not for random numbers that stand for the labels.", words)
     is_sum = words.startswith(("f(", "f[")) or not words[:1].isalpha()
@@ -87,7 +87,7 @@ def _proof(case: Case, solvability: Solvability) -> str:
 
 def _unexplained(case: Case, solvability: Solvability) -> str:
     """Say how much of the variance of numbers the best sum leaves unexplained, and the limit."""
-    is_number = solvability.kind == "regression" and not case.table.is_hashed
+    is_number = solvability.kind == "regression" and case.table.hashed is None
     if not is_number or np.isnan(solvability.r_squared):
         return ""
     if solvability.remarks:
@@ -339,7 +339,8 @@ def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]
             f"{salience_range(name, since, until)} (salience: how strongly a change of a component "
             "changes the inputs or features of a learner). They should be for any salience from "
             f"1/{settings.salience:g} to {settings.salience:g} times that of the others. "
-            f"{_standing(sweep, component)}Add training rows in which values of {name} have other "
+            f"{_standing(sweep, component)}A network that learns its features may fail sooner. "
+            f"Add training rows in which values of {name} have other "
             f"labels{_or_features(sweep)}.",
             case.rows_of(case.held_out),
             name,

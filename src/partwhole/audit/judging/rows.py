@@ -29,8 +29,7 @@ from partwhole.audit.wording import (
 
 # The strongest shortcuts have a finding each; those that overlap with them mostly say the same.
 MOST_SHORTCUTS = 2
-# Unseen values of a split that have a finding each, or are all named; with more of them there is
-# a finding for each component, and examples of its values.
+# Unseen values of a component that are all named; of more there are examples.
 MOST_UNSEEN, N_EXAMPLES = 5, 3
 # Columns of the target that are named.
 MOST_TARGETS = 4
@@ -46,10 +45,9 @@ def unseen_values(evidence: Evidence) -> Iterator[Finding]:
     if repeated:
         yield _repeated_values(case, repeated)
     others = [value for value in evidence.coverage.unseen_values if value not in repeated]
-    is_many = len(others) > MOST_UNSEEN
     for component in range(case.table.n_components):
         unseen = [value for value in others if value.component == component]
-        if is_many and len(unseen) > 1:
+        if len(unseen) > 1:
             yield _many_unseen(case, component, unseen)
             continue
         for value in unseen:
@@ -189,42 +187,46 @@ def _join(case: Case, component: int) -> str:
 def unseen_labels(case: Case) -> Iterator[Finding]:
     """Report labels of held-out combinations that no training row has."""
     table = case.table
-    if table.label is None or table.labels is None:
+    label, names = table.label, table.label_names
+    if label is None or names is None:
         return
     rows = case.rows_of(case.held_out)
-    training_labels = np.unique(table.label[table.split == TRAIN])
+    training_labels = np.unique(label[table.split == TRAIN])
     # Rows of values that training lacks have a finding already.
     seen = np.ones(len(rows), dtype=bool)
     train = table.components[table.split == TRAIN]
     for tested, values in zip(table.components[rows].T, train.T, strict=True):
         seen &= np.isin(tested, values)
-    unseen = np.setdiff1d(table.label[rows[seen]], training_labels)
+    unseen = np.setdiff1d(label[rows[seen]], training_labels)
     if len(unseen) > MOST_UNSEEN:
-        unseen_rows = rows[np.isin(table.label[rows], unseen)]
-        examples = [f"'{printable(table.labels[i])}'" for i in unseen[:N_EXAMPLES]]
+        unseen_rows = rows[np.isin(label[rows], unseen)]
+        examples = [f"'{printable(names[i])}'" for i in unseen[:N_EXAMPLES]]
+        weights = table.weights
+        most = 1.0 - weights[unseen_rows].sum() / weights[rows].sum()
         yield finding_of(
             "unseen-label",
             case,
             f"{len(unseen):,} labels occur in held-out combinations but in no training row, such "
             f"as {', '.join(examples)}. No learner can predict them in the "
-            f"{count(len(unseen_rows), 'row')} of {printable(case.name)} that have them. Add "
+            f"{count(len(unseen_rows), 'row')} of {printable(case.name)} that have them, so that "
+            f"at most {percent(most)} of held-out rows can be right. Add "
             "training rows with these labels, or remove their rows from the test split.",
             unseen_rows,
             printable(table.target[0]),
         )
         return
     for i in unseen:
-        label_rows = rows[table.label[rows] == i]
+        label_rows = rows[label[rows] == i]
         n_combinations = len(np.unique(case.row_combination[label_rows]))
-        label = printable(table.labels[i])
+        name = printable(names[i])
         yield finding_of(
             "unseen-label",
             case,
-            f"label '{label}' occurs in {count(n_combinations, 'held-out combination')} of "
+            f"label '{name}' occurs in {count(n_combinations, 'held-out combination')} of "
             f"{printable(case.name)} but in no training row, so no learner can predict it. Add "
             "training rows with this label, or remove its rows from the test split.",
             label_rows,
-            f"{printable(table.target[0])} = {label}",
+            f"{printable(table.target[0])} = {name}",
         )
 
 

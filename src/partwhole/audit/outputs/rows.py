@@ -63,7 +63,7 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
                 for reasons in zip(of_rows, _unseen_labels(case, test), strict=True)
             ]
         columns.append((name, of_rows))
-    if not case.table.has_target:
+    if not case.table.is_predicted:
         return _named(columns)
     predicted = evidence.to_frame()
     n_values = len(case.task.names)
@@ -79,12 +79,13 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
 def _unseen_labels(case: Case, test: Int[np.ndarray, " r"]) -> list[str]:
     """Return for each test row whether training lacks its label, in words; else nothing."""
     table = case.table
-    if table.label is None or table.labels is None:
+    names = table.label_names
+    if table.label is None or names is None:
         return [""] * len(test)
     seen = np.unique(table.label[table.split == TRAIN])
     is_seen = np.isin(table.label[test], seen)
     return [
-        "" if known else f"no training row has the label {printable(table.labels[label])}"
+        "" if known else f"no training row has the label {printable(names[label])}"
         for label, known in zip(table.label[test], is_seen, strict=True)
     ]
 

@@ -256,7 +256,13 @@ def _accuracy(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
     """Yield the share of rows that are predicted right, with its limit and its baselines."""
     inside = [inner for inner in prediction.points if not np.isnan(inner.position)]
     at = prediction.points[prediction.reference]
-    line = f"Predicted share of held-out rows answered right{_along(evidence, prediction)}: "
+    line = ""
+    if prediction.ceiling < 1.0:
+        line = (
+            f"At most {percent(prediction.ceiling)} of held-out rows can be answered right: the "
+            "others have labels that training lacks, or differ from those of the same combination. "
+        )
+    line += f"Predicted share of held-out rows answered right{_along(evidence, prediction)}: "
     if inside:
         scores = [inner.accuracy for inner in inside]
         low, high = percent(min(scores)), percent(max(scores))
@@ -267,11 +273,6 @@ def _accuracy(evidence: Evidence, prediction: Prediction) -> Iterator[str]:
         f"{representation_name(at)}. Always answering the "
         f"commonest label: {percent(prediction.commonest)}."
     )
-    if prediction.ceiling < 1.0:
-        line += (
-            f" At most {percent(prediction.ceiling)} is possible: the other rows have labels that "
-            "training lacks, or differ from those of the same combination."
-        )
     line += (
         f" Mean over labels (balanced accuracy): {percent(at.balanced_accuracy)}; guessing: "
         f"{percent(prediction.chance)}"

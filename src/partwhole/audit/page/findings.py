@@ -183,8 +183,9 @@ def _line(audited: AuditTable, rows: Int[np.ndarray, " r"], alone: bool) -> Html
 
 
 def _target(audited: AuditTable, row: int) -> str:
-    if audited.label is not None and audited.labels is not None:
-        return printable(audited.labels[audited.label[row]], 30)
+    names = audited.label_names
+    if audited.label is not None and names is not None:
+        return printable(names[audited.label[row]], 30)
     return ", ".join(exact(y) for y in audited.targets[row, :4])
 
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from partwhole.audit.case import TRAIN, AuditTable
 from partwhole.audit.headline import doubted_at_the_measured, headline
 from partwhole.audit.page.words import listed, number, share
@@ -135,8 +137,12 @@ def _tiles(report: AuditReport) -> Html:
         at = f"at {representation_name(point)}"
     of_labels = [e.prediction for e in report.evidence if e.prediction and e.case.has_labels]
     if of_labels:
-        best = [p.points[p.reference].accuracy for p in of_labels]
-        scores = share(min(best))
+        least = min(p.points[p.reference].accuracy for p in of_labels)
+        given = [e.sweep for e in report.evidence if e.sweep and not e.sweep.are_equal]
+        worst = min((float(np.nanmin(sweep.unchanged)) for sweep in given), default=1.0)
+        if worst < least:
+            least, at = worst, "at the given saliences, of the worst learner tried"
+        scores = share(least)
     tiles = [
         (f"{h:,}", "held-out combinations", "in test and not in training"),
         (solved, "solvable", "one of such learners can answer all of them"),

@@ -46,7 +46,7 @@ class Scorer:
         self.targets = task.test_targets
         self.components = task.test_components
         self.weights = case.weights[case.held_out]
-        self.labelled = None if case.table.label is None else _LabelledRows.of(case)
+        self.labelled = None if case.table.labels is None else _LabelledRows.of(case)
         remarks = []
         if np.any(case.conflict[case.held_out]):
             remarks.append(

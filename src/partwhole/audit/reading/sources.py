@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,38 @@ def open_source(table: Any, role: str = "table") -> Source:
         "the table is a path, or a table of pandas, polars, Arrow or datasets; got one of type "
         f"{type(table).__name__}; save it as CSV or Parquet, or turn it into a DataFrame"
     )
+
+
+def is_of_columns(table: Mapping[Hashable, Any]) -> bool:
+    """Return whether a mapping is of names to columns, and not to tables."""
+    import pandas as pd
+
+    columns = (list, tuple, np.ndarray, pd.Series)
+    return bool(table) and all(isinstance(part, columns) for part in table.values())
+
+
+def frame_of_columns(table: Mapping[Hashable, Any]) -> pd.DataFrame:
+    """Return a mapping of names to columns as a DataFrame, whatever the index of a column."""
+    import pandas as pd
+
+    lengths = {name: len(column) for name, column in table.items()}
+    require(
+        len({*lengths.values()}) == 1,
+        "columns have an entry for each row",
+        ", ".join(f"{length:,} in {str(name)!r}" for name, length in [*lengths.items()][:5]),
+        "fill the short ones",
+    )
+    columns = {
+        name: column.reset_index(drop=True) if isinstance(column, pd.Series) else column
+        for name, column in table.items()
+    }
+    try:
+        return pd.DataFrame(columns)
+    except ValueError as error:
+        raise InputError(
+            "a mapping of columns has one entry for each row; "
+            f"got one that pandas refuses: {str(error)[:120]}; split arrays into columns"
+        ) from error
 
 
 def _with_names(table: Any) -> pd.DataFrame:

@@ -132,11 +132,22 @@ def splits_of_rows(
         return _of_splitter(split, n, asked)
     if isinstance(split, Iterator):
         return _of_folds(_taken(split), n)
-    if isinstance(split, list) and split and isinstance(split[0], tuple):
-        return _of_folds(split, n)
-    if isinstance(split, tuple):
-        return [_of_indices(split, n)]
+    if isinstance(split, list) and split and _is_fold(split[0]):
+        return _of_folds([tuple(fold) for fold in split], n)
+    if isinstance(split, tuple) or _is_fold(split):
+        return [_of_indices(tuple(split), n)]
     return [_of_entries(split, n, train, test)]
+
+
+def _is_fold(part: Any) -> bool:
+    """Return whether an object is a pair: two arrays or lists of row numbers."""
+    if isinstance(part, tuple):
+        return True
+    return (
+        isinstance(part, list)
+        and len(part) == 2
+        and all(isinstance(rows, list | np.ndarray) and np.ndim(rows[:1]) == 1 for rows in part)
+    )
 
 
 def _of_splitter(splitter: Any, n: int, asked: Callable[[], np.ndarray | None]) -> list[Parts]:

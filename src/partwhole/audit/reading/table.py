@@ -41,7 +41,7 @@ from partwhole.audit.reading.ordered import Ordered, in_their_order, positions_o
 from partwhole.audit.reading.redundant import distinguishing
 from partwhole.audit.reading.several import occurrences, spread
 from partwhole.audit.reading.source import Source, n_rows
-from partwhole.audit.reading.sources import open_source
+from partwhole.audit.reading.sources import frame_of_columns, is_of_columns, open_source
 from partwhole.audit.reading.splits import (
     HoldOut,
     Parts,
@@ -124,6 +124,8 @@ def read_tables(
     partwhole._checks.InputError: each named column is a column of the table; got 'color' for a
     component, columns are 'shape', 'colour', 'label', 'split'; did you mean 'colour'?
     """
+    if isinstance(table, Mapping) and is_of_columns(table):
+        table = frame_of_columns(table)
     require(
         split is None or not isinstance(table, Mapping),
         "several tables are the split",
@@ -174,7 +176,14 @@ def read_tables(
         if len(heads) > 1:
             names = (names[0], *(f"{name} ({of_head})" for name in names[1:]))
         here += conflicts(
-            codes, of_values, head.targets, head.label, head.labels, part, names, duplicates
+            codes,
+            of_values,
+            head.targets,
+            head.label,
+            head.labels or head.hashed,
+            part,
+            names,
+            duplicates,
         )
         tables.append(
             AuditTable(
@@ -188,7 +197,7 @@ def read_tables(
                 labels=head.labels,
                 split_names=names,
                 remarks=tuple(here),
-                is_hashed=head.is_hashed,
+                hashed=head.hashed,
                 positions=positions_of(arranged.positions, of_names, of_values),
                 **shared,
             )

@@ -35,8 +35,8 @@ class Head:
     targets, label, labels
         As in `AuditTable`.
     remarks : tuple of str
-    is_hashed : bool
-        Whether targets are numbers into which many labels are hashed.
+    hashed : tuple, optional
+        As in `AuditTable`.
     """
 
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class Head:
     label: Int[np.ndarray, " n"] | None = None
     labels: tuple[Hashable, ...] | None = None
     remarks: tuple[str, ...] = ()
-    is_hashed: bool = False
+    hashed: tuple[Hashable, ...] | None = None
 
 
 def read_targets(
@@ -178,7 +178,7 @@ def _labels(column: Column, name: Hashable, used: Bool[np.ndarray, " n"]) -> Hea
         "check the target column",
     )
     if len(labels) > MOST_LABELS or len(label) * len(labels) > MOST_SIGNS:
-        return _hashed(label, labels, name, used)
+        return _hashed(label, labels, name)
     remarks = (f"Target {name!r}: read as {len(labels)} labels, {listing(labels)}.",)
     if len(labels) == 2:
         return Head((str(name),), 2.0 * label[:, None] - 1.0, label, labels, remarks)
@@ -189,9 +189,8 @@ def _labels(column: Column, name: Hashable, used: Bool[np.ndarray, " n"]) -> Hea
 
 def _hashed(
     label: Int[np.ndarray, " n"],
-    labels: Sequence[Hashable],
+    labels: tuple[Hashable, ...],
     name: Hashable,
-    used: Bool[np.ndarray, " n"],
 ) -> Head:
     """Return a few numbers for each label, which depend on its text alone.
 
@@ -208,10 +207,9 @@ def _hashed(
     remark = (
         f"Target {name!r} has {len(labels):,} labels, too many for one output each: each is hashed "
         f"to {HASHED} numbers. Held-out combinations count as solvable where the indicator of "
-        "every label is a sum of conjunctions, and predictions are of the numbers."
+        "every label is a sum of conjunctions; nothing is predicted, and no shortcut looked for."
     )
-    names = tuple(f"{name} {i + 1}" for i in range(HASHED))
-    return Head(names, targets, remarks=(remark,), is_hashed=True)
+    return Head((str(name),), targets, label, remarks=(remark,), hashed=labels)
 
 
 def conflicts(
