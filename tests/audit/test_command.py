@@ -211,6 +211,10 @@ REFUSED = {
         "files in --train and --test are the split; got a.csv and b.csv.gz, and --hold-out; leave "
         "out --hold-out, or name one table"
     ),
+    "--train table.csv --test table.csv --components first second": (
+        "a file has the rows of training or of one test split; got table.csv more than once; name "
+        "it once"
+    ),
     "--components first second --split split --test easy": (
         "an audit needs a table; got none; name a .csv, .tsv, .jsonl or .parquet file, or one in "
         "--train and others in --test"

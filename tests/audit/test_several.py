@@ -201,6 +201,10 @@ def test_twice_is_two_times_once_for_learners_that_add_up_embeddings():
 REFUSED = {
     "no component": ({"multi_hot": ["y"]}, "are components; got 'y', components are 'noun', 'at'"),
     "named twice": ({"multi_hot": ["at"], "tied": [["at", "noun"]]}, "once; got 'at' twice"),
+    "apart": (
+        {"tied": [["noun", "at"]]},
+        "columns of a shared vocabulary have values in common; got none of 'noun' in 'at'; leave",
+    ),
     "alone": ({"tied": [["at"]]}, "that of two or more components; got 'at'; name the others too"),
 }
 

@@ -338,7 +338,7 @@ def _has_measured(report: AuditReport, name: str) -> bool:
 
 
 def _of_split(report: AuditReport, name: str) -> str:
-    return f" (test split {printable(name)})" if len(report.evidence) > 1 else ""
+    return f" (split {printable(name)})" if len(report.evidence) > 1 else ""
 
 
 def _misled(report: AuditReport) -> Iterator[str]:

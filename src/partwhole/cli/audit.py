@@ -343,6 +343,15 @@ def _require_both(train: str, test: tuple[str, ...], assigned: str) -> None:
         f"--train {train} without --test",
         "name a file for each test split in --test",
     )
+    paths = [Path(name).resolve() for name in (train, *test)] if test else []
+    repeated = next((name for name, path in zip((train, *test), paths, strict=False)
+                     if paths.count(path) > 1), None)  # fmt: skip
+    require(
+        repeated is None,
+        "a file has the rows of training or of one test split",
+        f"{repeated} more than once",
+        "name it once",
+    )
 
 
 def _tables(train: str, test: tuple[str, ...]) -> dict[str, Path]:

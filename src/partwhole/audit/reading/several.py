@@ -61,7 +61,8 @@ def spread(
     Raises
     ------
     InputError
-        If a name is no component or is named twice, or there are more than 100 values.
+        If a name is no component or is named twice, there are more than 100 values, or a column of
+        a shared vocabulary has no value of the others.
 
     Examples
     --------
@@ -83,7 +84,9 @@ def spread(
         between = f", separated by {separator!r}," if separator else ""
         remarks.append(f"The cells of {name!r}{between} have {len(entries.texts)} values.")
     for group in groups:
-        entries = _together([_single(by_name[name], name) for name in group])
+        parts = [_single(by_name[name], name) for name in group]
+        _require_shared(group, parts)
+        entries = _together(parts)
         new += _components("/".join(group), entries, n, counted=True)
         remarks.append(
             f"{listing(group)} share {len(entries.texts)} values; where one stands does not count."
@@ -203,6 +206,18 @@ def _single(column: Column, name: str) -> _Entries:
     values: dict[str, int] = {}
     codes = [values.setdefault(str(cell), len(values)) for cell in cells]
     return _Entries(row, np.array(codes, dtype=np.int64), tuple(values))
+
+
+def _require_shared(group: Sequence[str], parts: Sequence[_Entries]) -> None:
+    """Refuse a column that has no value in common with the others of its vocabulary."""
+    for i, (name, entries) in enumerate(zip(group, parts, strict=True)):
+        others = {text for j, part in enumerate(parts) if j != i for text in part.texts}
+        require(
+            not others.isdisjoint(entries.texts),
+            "columns of a shared vocabulary have values in common",
+            f"none of {quoted(name)} in {listing([n for n in group if n != name])}",
+            "leave it out of the vocabulary",
+        )
 
 
 def _together(columns: Sequence[_Entries]) -> _Entries:
