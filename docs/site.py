@@ -25,7 +25,7 @@ ELSEWHERE = {
 }
 CONTENTS = {
     "Start": ["your-recording", "your-network", "audit"],
-    "Guide": ["dynamics", "reuse", "gated", "networks", "diffusion", "notation"],
+    "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
     "How to": ["command", "studies", "your-images", "torch", "following", "clusters"],
     "About": ["paper-presets", "stability", "contributing", "changelog"],
 }
