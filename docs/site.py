@@ -27,7 +27,16 @@ CONTENTS = {
     "Start": ["your-recording", "your-network", "audit"],
     "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
     "How to": ["command", "studies", "your-images", "torch", "following", "clusters"],
-    "Extend": ["extend-cost"],
+    "Extend": [
+        "extend-cost",
+        "extend-gates",
+        "extend-kernel",
+        "extend-flow",
+        "extend-network",
+        "extend-measure",
+        "extend-study",
+        "extend-rule",
+    ],
     "About": ["paper-presets", "stability", "contributing", "changelog"],
 }
 # Rooms whose modules have pages too, for the mathematics in them and what a face leaves out.
