@@ -67,7 +67,7 @@ class LabelNoise:
         """
         assert case.table.labels is not None
         k = len(case.table.labels)
-        place, _, count = _counts(case)
+        place, count = _counts(case)
         if source == "repeats":
             different = _share_of_pairs(place, count)
             if different < LEAST_DIFFERENT:
@@ -88,13 +88,12 @@ class LabelNoise:
             )
         if not rate > 0.0:
             return None
-        return cls(rate, _doubt(case, rate) <= LEVEL, words)
+        doubt = _doubt(place, count, rate, k, len(case.weights))
+        return cls(rate, doubt[case.held_out] <= LEVEL, words)
 
 
-def _counts(
-    case: Case,
-) -> tuple[Int[np.ndarray, " p"], Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:
-    """Return the pairs of combination and label that occur, and the number of rows of each.
+def _counts(case: Case) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """Return the combination of each label that it has, and the number of these rows.
 
     Whole weights are numbers of rows; of other weights each row counts once.
     """
@@ -106,7 +105,7 @@ def _counts(
     sizes = weights if (weights == np.round(weights)).all() else np.ones(len(rows))
     k = int(table.label.max()) + 1
     pairs, index = np.unique(place[rows] * k + table.label[rows], return_inverse=True)
-    return pairs // k, pairs % k, np.bincount(index, sizes)
+    return pairs // k, np.bincount(index, sizes)
 
 
 def _share_of_pairs(place: Int[np.ndarray, " p"], count: Float[np.ndarray, " p"]) -> float:
@@ -123,12 +122,10 @@ def _rate(different: float, k: int) -> float:
     return (1.0 - float(np.sqrt(max(0.0, 1.0 - most * different)))) / most
 
 
-def _doubt(case: Case, rate: float) -> Float[np.ndarray, " h"]:
-    """Return the probability that a held-out combination has another than its commonest label."""
-    assert case.table.labels is not None
-    k = len(case.table.labels)
-    place, _, count = _counts(case)
-    size = len(case.weights)
+def _doubt(
+    place: Int[np.ndarray, " p"], count: Float[np.ndarray, " p"], rate: float, k: int, size: int
+) -> Float[np.ndarray, " m"]:
+    """Return the probability that a combination has another than its commonest label."""
     ratio = rate / ((k - 1.0) * (1.0 - rate))
     top = np.zeros(size)
     np.maximum.at(top, place, count)
@@ -136,4 +133,4 @@ def _doubt(case: Case, rate: float) -> Float[np.ndarray, " h"]:
     with np.errstate(over="ignore"):
         odds = np.bincount(place, ratio ** (top[place] - count), size)
         odds += (k - np.bincount(place, minlength=size)) * ratio**top
-    return (1.0 - 1.0 / odds)[case.held_out]
+    return 1.0 - 1.0 / odds
