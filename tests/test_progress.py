@@ -1,9 +1,11 @@
-"""Progress: a bar on a terminal, plain lines half a minute apart elsewhere."""
+"""Progress: a bar on a terminal or in a notebook, plain lines half a minute apart elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
+
+import rich.console
 
 from partwhole import _progress
 from partwhole.study.bars import Bars
@@ -56,3 +58,18 @@ def test_a_bar_is_shown_only_on_a_terminal_and_only_if_asked(monkeypatch, capsys
     with _progress.bar("training 2 networks", 2, shown=False) as advance:
         advance(2)
     assert capsys.readouterr().err == ""
+
+
+def test_a_notebook_has_a_bar_if_it_can_draw_one(monkeypatch):
+    for kernel in (False, True):
+        for widgets in (False, True):
+            for is_jupyter in (False, True):
+                with monkeypatch.context() as patch:
+                    if kernel:
+                        patch.setitem(sys.modules, "ipykernel", sys)
+                    patch.setattr(_progress, "find_spec", lambda name, has=widgets: has or None)
+                    patch.setattr(rich.console, "_is_jupyter", lambda of=is_jupyter: of)
+                    can_draw = kernel and widgets and is_jupyter
+                    assert _progress._is_notebook() is can_draw
+                    with _progress.bar("training", 2, shown=True) as advance:
+                        assert isinstance(advance, _progress.Lines) is not can_draw

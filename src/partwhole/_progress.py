@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from threading import Timer
 from time import monotonic
 from typing import Protocol
@@ -52,11 +53,21 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
+def _is_notebook() -> bool:
+    """Return whether this is a notebook in which rich can draw."""
+    if "ipykernel" not in sys.modules or find_spec("ipywidgets") is None:
+        return False
+    from rich.console import Console
+
+    return Console(stderr=True).is_jupyter
+
+
 @contextmanager
 def bar(title: str, total: int, *, shown: bool) -> Iterator[Advance]:
     """Show a bar on the error stream once work takes over two seconds.
 
-    Where that is no terminal, a line every half minute.
+    In a notebook with ipywidgets it stands below the cell. Where there is neither a terminal nor
+    these, there is a line every half minute.
 
     Parameters
     ----------
@@ -75,7 +86,7 @@ def bar(title: str, total: int, *, shown: bool) -> Iterator[Advance]:
     if not shown:
         yield lambda steps, note="": None
         return
-    if not sys.stderr.isatty():
+    if not (sys.stderr.isatty() or _is_notebook()):
         yield Lines(title, total)
         return
     from rich.console import Console
