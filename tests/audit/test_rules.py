@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -699,3 +701,23 @@ def test_a_shortcut_of_a_single_colour_is_told_for_labels_and_numbers():
         "Shortcut: colour alone explains 100 % of training (rows with values of test), but not test"
     )
     assert "100 %*" in report.to_html()
+
+
+def test_a_rule_of_ones_own_stands_in_every_output():
+    grid = [f"{a} v{i} {i} train" for a in "ab" for i in range(3)]
+    report = audit(rows(*grid, "c v0 2 train", "c v1 1 test", target=float))
+    added = Finding("my-rule", "error", "Row 3 is odd.", np.array([3]), "test", "")
+    report = replace(report, findings=(added, *report.findings))
+    assert report.verdict == "unsupported"
+    assert "my-rule" in report.to_text()
+    page = report.to_html()
+    assert "<code>my-rule</code>" in page
+    assert "A rule of your own." in page
+    log = json.loads(report.to_sarif())["runs"][0]
+    index = log["results"][0]["ruleIndex"]
+    assert log["tool"]["driver"]["rules"][index]["id"] == log["results"][0]["ruleId"] == "my-rule"
+    (suite,) = ElementTree.fromstring(report.to_junit())
+    assert suite.get("tests") == str(len(RULES) + 1)
+    failed = [case for case in suite if case.find("failure") is not None]
+    assert failed[-1].get("name") == "my-rule"
+    assert suite.get("failures") == str(len(failed))

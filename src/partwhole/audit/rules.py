@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -75,7 +75,7 @@ class Finding:
     Parameters
     ----------
     rule : str
-        The rule's id, a key of `RULES`.
+        The rule's id, a key of `RULES` or that of a rule of one's own.
     severity : {"error", "warning", "note"}
     message : str
         One or two sentences with numbers, names and the remedy.
@@ -277,3 +277,13 @@ _TABLE = (
 
 RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in _TABLE})
 """The rules by id, errors first."""
+
+
+def rules_of(findings: Iterable[Finding]) -> dict[str, Rule]:
+    """Return all rules, and one for each further id among findings: rules of one's own."""
+    others = {
+        finding.rule: Rule(finding.rule, finding.severity, "A rule of your own.", "", "", "")
+        for finding in findings
+        if finding.rule not in RULES
+    }
+    return {**RULES, **others}

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from partwhole import __version__
 from partwhole.audit.outputs.lines import one_line
-from partwhole.audit.rules import RULES, Finding
+from partwhole.audit.rules import Finding, rules_of
 from partwhole.audit.wording import count
 from partwhole.page import visible
 
@@ -41,7 +41,8 @@ def to_sarif(report: AuditReport) -> str:
         lines for each finding, with the count of all rows. A silenced finding is a suppressed
         result with its reason.
     """
-    place = {rule: i for i, rule in enumerate(RULES)}
+    rules = rules_of(report.findings)
+    place = {rule: i for i, rule in enumerate(rules)}
     run = {
         "tool": {
             "driver": {
@@ -55,7 +56,7 @@ def to_sarif(report: AuditReport) -> str:
                         "help": {"text": rule.remedy},
                         "defaultConfiguration": {"level": rule.severity},
                     }
-                    for rule in RULES.values()
+                    for rule in rules.values()
                 ],
             }
         },
@@ -124,8 +125,9 @@ def to_junit(report: AuditReport) -> str:
         suite.
     """
     root = ElementTree.Element("testsuites", name="partwhole audit")
+    known = rules_of(report.findings)
     suites = [
-        (item.case.name, list(RULES), _of(report, item.case.name)) for item in report.evidence
+        (item.case.name, list(known), _of(report, item.case.name)) for item in report.evidence
     ]
     for train in dict.fromkeys(item.case.table.split_names[0] for item in report.evidence):
         about_training = _of(report, train)
@@ -175,7 +177,7 @@ def _outcome(case: ElementTree.Element, findings: list[Finding]) -> None:
         ElementTree.SubElement(case, "system-out").text = lines
     elif first.severity == "error":
         failure = ElementTree.SubElement(
-            case, "failure", type=first.rule, message=_xml(RULES[first.rule].meaning)
+            case, "failure", type=first.rule, message=_xml(rules_of(findings)[first.rule].meaning)
         )
         failure.text = lines
     else:

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from partwhole.audit.outputs.machine import MOST_ROWS
 from partwhole.audit.page.marks import mark
 from partwhole.audit.page.words import combination, exact, listed, ranges
-from partwhole.audit.rules import RULES, Finding, Rule
+from partwhole.audit.rules import RULES, Finding, Rule, rules_of
 from partwhole.audit.wording import count, printable
 from partwhole.features.conjunctions import Dictionary
 from partwhole.page import Html, join, table, tag
@@ -96,7 +96,8 @@ def _grouped(items: Sequence[Finding], context: _Context) -> list[Html]:
         for finding in items:
             if finding.severity == severity:
                 groups.setdefault(finding.rule, []).append(finding)
-    return [_group(RULES[rule], finding, context) for rule, finding in groups.items()]
+    rules = rules_of(items)
+    return [_group(rules[rule], finding, context) for rule, finding in groups.items()]
 
 
 def _group(rule: Rule, items: Sequence[Finding], context: _Context) -> Html:
