@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import latex2mathml.converter  # pyright: ignore[reportMissingImports]
@@ -9,6 +11,11 @@ from docutils import nodes  # pyright: ignore[reportMissingImports]
 from sphinx.application import Sphinx  # pyright: ignore[reportMissingImports]
 
 import partwhole
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE))
+
+from gallery_pictures import without_archives  # noqa: E402
 
 project, author = "partwhole", "the partwhole authors"
 release = version = partwhole.__version__
@@ -22,6 +29,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
 ]
 copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. ", True
 myst_enable_extensions = ["dollarmath"]
@@ -32,6 +40,22 @@ autosummary_generate = False  # `site.py` writes the pages
 autodoc_typehints = "none"  # sections of parameters give shapes
 autodoc_member_order = "bysource"
 autodoc_default_options = {"exclude-members": "Lock"}  # which has no signature
+sphinx_gallery_conf = {
+    "examples_dirs": str(HERE / "gallery"),
+    "gallery_dirs": "gallery",
+    "subsection_order": "gallery_pictures.place",
+    "within_subsection_order": "FileNameSortKey",
+    "parallel": 2,
+    "image_scrapers": ["gallery_pictures.picture"],
+    "image_srcset": ["2x"],
+    "reset_modules": ("matplotlib", "gallery_pictures.in_house_style"),
+    "capture_repr": (),
+    "download_all_examples": False,
+    "show_signature": False,
+    # Nothing of the machine and the hour: the site is the same from build to build.
+    "min_reported_time": float("inf"),
+    "write_computation_times": False,
+}
 numpydoc_show_class_members = False
 suppress_warnings = ["autosummary.import_cycle"]  # tables have whole names
 
@@ -44,5 +68,6 @@ def _as_mathml(self: Any, node: nodes.Element) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", without_archives)
     app.add_node(nodes.math, override=True, html=(_as_mathml, None))
     app.add_node(nodes.math_block, override=True, html=(_as_mathml, None))

@@ -16,6 +16,7 @@ import partwhole
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+GALLERY = HERE / "gallery"  # which `conf.py` has run, with a page for each folder
 # Pages that stand elsewhere; the README is the first one.
 ELSEWHERE = {
     "README.md": "index.md",
@@ -24,7 +25,7 @@ ELSEWHERE = {
     "studies/README.md": "studies.md",
 }
 CONTENTS = {
-    "Start": ["your-recording", "your-network", "audit"],
+    "Start": ["your-recording", "your-network", "audit", "gallery/index"],
     "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
     "How to": ["command", "studies", "your-images", "torch", "following", "clusters"],
     "Extend": [
@@ -78,6 +79,8 @@ def _relinked(page: Path, pages: dict[Path, str]) -> str:
             return match[0]
         if place in pages:
             return f"[{words}]({pages[place]}{'#' + anchor if anchor else ''})"
+        if GALLERY in (place, *place.parents):
+            return f"[{words}]({place.relative_to(HERE).as_posix()}/index.rst)"
         # Pictures and scripts lie beside the pages; what else is in the repository has no page.
         return f"[{words}]({place.name})" if place.parent == HERE else words
 
