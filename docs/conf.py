@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,13 @@ autosummary_generate = False  # `site.py` writes the pages
 autodoc_typehints = "none"  # sections of parameters give shapes
 autodoc_member_order = "bysource"
 autodoc_default_options = {"exclude-members": "Lock"}  # which has no signature
+# Processes that run examples are replaced when they have grown.
+warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE / "gallery"),
     "gallery_dirs": "gallery",
     "subsection_order": "gallery_pictures.place",
-    "within_subsection_order": "FileNameSortKey",
-    "parallel": 2,
+    "parallel": True,  # as many as `--jobs`, in processes of their own: JAX does not fork
     "image_scrapers": ["gallery_pictures.picture"],
     "image_srcset": ["2x"],
     "reset_modules": ("matplotlib", "gallery_pictures.in_house_style"),

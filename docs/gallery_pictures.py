@@ -24,7 +24,7 @@ def place(section: str) -> int:
 
 def in_house_style(conf: dict[str, Any], name: str) -> None:
     """Begin each example in the style of all figures."""
-    mpl.rcParams.update(STYLE | {"savefig.dpi": 100})
+    mpl.rcParams.update({**STYLE, "savefig.dpi": 100})
 
 
 def picture(block: Any, variables: dict[str, Any], conf: dict[str, Any]) -> str:

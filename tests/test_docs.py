@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib.util
 import inspect
@@ -55,6 +56,34 @@ def test_every_page_with_examples_is_run():
     run = set(project["tool"]["pytest"]["ini_options"]["testpaths"])
     pages = {page.relative_to(ROOT).as_posix() for page in PAGES if ">>> " in page.read_text()}
     assert pages - run == {"docs/torch.md"}
+
+
+EXAMPLES = sorted(ROOT.glob("docs/gallery/*/plot_*.py"))
+
+
+def words(example: Path) -> list[str]:
+    """Return the paragraphs before the code of an example, the title first."""
+    return (ast.get_docstring(ast.parse(example.read_text("utf-8"))) or "").split("\n\n")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_an_example_is_a_question_in_forty_lines_with_a_picture_in_words(example):
+    title, line = words(example)[0].split("\n")
+    assert title.endswith("?")
+    assert line == "=" * len(title)
+    assert len(example.read_text("utf-8").splitlines()) <= 40
+    # The text alternative of the picture.
+    assert words(example)[-1].startswith("The picture shows ")
+
+
+def test_the_gallery_has_sections_with_examples_that_differ_in_name_and_question():
+    assert 25 <= len(EXAMPLES) <= 40
+    # Of the names come those of pages, pictures and thumbnails.
+    assert len({example.stem for example in EXAMPLES}) == len(EXAMPLES)
+    assert len({words(example)[0] for example in EXAMPLES}) == len(EXAMPLES)
+    assert {page.parent for page in ROOT.glob("docs/gallery/*/README.rst")} == {
+        example.parent for example in EXAMPLES
+    }
 
 
 def script(name):

@@ -16,12 +16,12 @@ from sklearn.datasets import load_digits
 
 import partwhole as pw
 
-digits = load_digits()
-order = np.random.default_rng(0).permutation(len(digits.target))
-x = np.column_stack([digits.data[order] / 8 - 1, np.ones(len(order))])
-y = np.where(digits.target[order] < 5, 1.0, -1.0)
+pixels, digits = map(np.asarray, load_digits(return_X_y=True))
+order = np.random.default_rng(0).permutation(len(digits))
+x = np.column_stack([pixels[order] / 8 - 1, np.ones(len(order))])
+y = np.where(digits[order] < 5, 1.0, -1.0)
 start = pw.networks.GatedNetwork.draw(65, [pw.networks.LearnedGates(30), 1], seed=0, initial="he")
-training = pw.Training(steps=1000, loss="logistic", learning_rate=0.04, momentum=0.9, batch=64)
+training = pw.Training(steps=600, loss="logistic", learning_rate=0.04, momentum=0.9, batch=64)
 runs = pw.train([start], (x[:150], y[:150]), training, progress=False)
 network = runs.networks[0].with_frozen_gates()
 

@@ -18,15 +18,15 @@ import partwhole as pw
 from partwhole.measures.dimensions import participation_ratio
 from partwhole.measures.recorded_dimensions import recorded_dimensions
 
-digits, rng = load_digits(), np.random.default_rng(0)
-of_digit = [np.flatnonzero(digits.target == digit) for digit in range(10)]
-means = np.array([digits.data[rows].mean(axis=0) for rows in of_digit])
+pixels, digits = map(np.asarray, load_digits(return_X_y=True))
+of_digit, rng = [np.flatnonzero(digits == k) for k in range(10)], np.random.default_rng(0)
+means = np.array([pixels[rows].mean(axis=0) for rows in of_digit])
 truth = participation_ratio(means, center=True)
 
 counts, estimates = [4, 6, 8, 12, 16], []
 for n in counts * 20:
     rows = np.concatenate([rng.choice(members, n, replace=False) for members in of_digit])
-    recording = pw.recordings.from_trials(digits.data[rows], digits.target[rows][:, None])
+    recording = pw.recordings.from_trials(pixels[rows], digits[rows][:, None])
     dimensions = recorded_dimensions(recording)
     estimates.append([dimensions.uncorrected, dimensions.value])
 plain, corrected = np.reshape(estimates, (20, 5, 2)).mean(axis=0).T

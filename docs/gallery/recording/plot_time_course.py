@@ -24,7 +24,7 @@ rng, times = np.random.default_rng(1), np.arange(0.0, 400.0, 20.0)
 truth = np.array([1 / (1 + np.exp((onset - times) / 15)) for onset in (100, 180, 260)])
 axes = np.sqrt(200) * np.linalg.qr(rng.normal(size=(200, 15)))[0].T  # at right angles
 codes = axes[:3][shape], axes[3:6][colour], axes[6:][3 * shape + colour]
-signal = sum(code[:, :, None] * np.sqrt(part) for code, part in zip(codes, truth, strict=True))
+signal = np.einsum("cvn, ct -> vnt", np.array(codes), np.sqrt(truth))
 responses = signal + 2 * rng.normal(size=signal.shape)
 
 recording = pw.recordings.from_trials(responses, table, groups="run", times=times)

@@ -32,8 +32,8 @@ assert (fall == [1, 0, 1, 0]).all()
 
 figure, ax = plt.subplots(figsize=(5.4, 3.0))
 for i, (fit, kernel) in enumerate(sweep.learners):
-    look = {"linestyle": "-:"[i // 2], "marker": "os"[i // 2], "markerfacecolor": "none"}
-    ax.plot(sweep.factors, sweep.accuracy[i, 1], label=f"{fit}, {kernel}", **look)
+    look = ("o-", "s:")[i // 2]
+    ax.plot(sweep.factors, sweep.accuracy[i, 1], look, mfc="none", label=f"{fit}, {kernel}")
 ax.set(xlabel="salience of colour", ylabel="right labels", title="A shortcut")
 ax.set_xscale("log", base=2)
 ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))

@@ -2,7 +2,7 @@
 Do the layers of a wide network have the saliences of theory?
 =============================================================
 
-A network with five ReLU layers of 2,000 random units reads two parts with four values each. Theory
+A network with five ReLU layers of 1,500 random units reads two parts with four values each. Theory
 for infinite width says how strongly each layer separates a single part and the pair (Lippl &
 Stachenfeld, ICLR 2025, proposition 4.1).
 
@@ -21,7 +21,7 @@ from partwhole.networks.layer_salience import layer_saliences
 rows = np.array(list(product(range(4), range(4))))
 inputs = np.hstack([np.eye(4)[rows[:, 0]], np.eye(4)[rows[:, 1]]])
 network = pw.networks.mlp(
-    8, layers=6, width=2000, seed=0, nonlinearity="relu", bias=False, initial="he", scale=1.0
+    8, layers=6, width=1500, seed=0, nonlinearity="relu", bias=False, initial="he", scale=1.0
 )
 by_layer = layer_saliences(network, inputs, rows, self_pairs=True, progress=False)
 names = ["input", *(f"layer {k}" for k in range(1, 6))]
