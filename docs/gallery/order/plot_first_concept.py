@@ -5,7 +5,7 @@ Which concept is learned first?
 A tied two-layer linear network learns to reproduce its input (Yang et al., ICLR 2025). Concept k
 has the signal a, its mean square, and a pivot p, what is left of its initial entry when stronger
 concepts are subtracted. It is half learned after about ln(1/p - 1) / (2 a) in the time of the
-paper (derived here): strong signals come first, by the ratio of signals.
+paper (derived here): strong signals come first.
 
 The picture shows the four entries of the map over time. The two on the diagonal rise from 0 to 1
 one after the other, through dots at the predicted times; the minor ones rise briefly, and decay.

@@ -4,7 +4,7 @@ Do trained networks swing as theory predicts?
 
 Eight four-layer linear networks learn two concepts by stochastic gradient descent. Theory follows
 the flow of each network on the population from its initial weights (Yang et al., ICLR 2025, have
-the task). Which of them rise, and when, depends on these weights alone.
+the task). Which of them rise, and when, follows from these weights.
 
 The picture shows the error at the unseen combination over time, eight times. Trained curves
 (solid) and predicted ones (dashed) lie on each other, those that fall, rise and fall again too.

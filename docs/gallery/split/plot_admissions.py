@@ -2,9 +2,9 @@
 What do the other cells of a table say about one?
 =================================================
 
-Six departments in Berkeley admitted men and women in 1973 (Bickel et al., Science 1975). Three
-cells are held out. The audit says that the others determine them if department and gender add up
-in log odds. A kernel without memory gives that answer, be it right or not.
+The six largest departments of Berkeley admitted men and women in 1973 (Bickel et al., Science
+1975). Three cells are held out. The audit says that the others determine them if department and
+gender add up in log odds. A kernel without memory gives that answer, be it right or not.
 
 The picture shows predicted over actual log odds. Circles, training cells, lie near the diagonal;
 of three dots, the held-out cells, that of women in department A lies farthest from it, and below.

@@ -3,9 +3,9 @@ Does training determine what the test asks?
 ===========================================
 
 The table holds four shapes in four colours, and an answer that adds up. Training has two blocks:
-round shapes in warm colours, others in cold ones. Nothing links the blocks, so that no held-out
-answer is determined for learners that add parts. The audit says so, and which combination to add
-first.
+shapes 0 and 1 in colours 0 and 1, the others in the others. Nothing links the blocks, so that no
+held-out answer is determined for learners that add parts. The audit says so, and which combination
+to add first.
 
 The picture shows the grid twice, with a dot on each held-out combination and a cross where its
 answer is open. Left all eight have a cross. Right one of them was added to training, and no cross

@@ -7,8 +7,8 @@ no problem: four predicted learners are right on all held-out combinations. The 
 the salience of one part after the other, and says from which factor on a learner is wrong.
 
 The picture shows the share of right labels over the salience of colour for four learners. All are
-at 1 as long as parts are equally salient. Two with a ReLU layer stay there; two with a Gaussian
-kernel, in which whole combinations count more, are all wrong with twice the salience.
+at 1 up to the salience of shape, 1. Two with a ReLU layer stay there; two with a Gaussian kernel,
+in which whole combinations count more, are all wrong with twice the salience.
 """
 
 from itertools import product

@@ -4,8 +4,9 @@ Why are distant items easier to order?
 
 Seven items have a rank. Only neighbours are compared in training, and all other pairs are asked
 for. A kernel answers g(i) - g(j): it infers the order, and is more certain the farther items are
-apart, as animals and people are. Each g solves one linear system, ridge regression on the path of
-neighbours with the penalty (1 - 2S)/S, S being the salience of an item (derived here).
+apart, as animals and people are (the symbolic distance effect). Each g solves one linear system,
+ridge regression on the path of neighbours with the penalty (1 - 2S)/S, S being the salience of an
+item (derived here).
 
 The picture shows the margin of unseen pairs over their distance in rank: points for each pair, and
 a line of their means that rises with distance.
