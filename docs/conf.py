@@ -23,6 +23,7 @@ release = version = partwhole.__version__
 copyright = "the partwhole authors; Apache-2.0"
 html_title = f"partwhole {release}"
 html_theme = "furo"
+html_static_path, html_css_files = ["gallery.css"], ["gallery.css"]
 
 extensions = [
     "myst_parser",
