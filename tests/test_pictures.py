@@ -155,6 +155,7 @@ def test_learning_curves_on_axes_of_ones_own():
     assert [t.get_text() for t in axes[1].get_legend().get_texts()] == ["training"]
     with pytest.raises(InputError, match=r"Runs\.plot draws on 1 Axes of matplotlib"):
         runs.plot(axes)
+    assert runs.describe() == "\n".join(runs.messages)
     assert repr(runs).startswith("Runs(1 run: 1 ran all steps; 20 steps, training loss 0.")
 
 

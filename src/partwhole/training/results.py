@@ -343,10 +343,14 @@ class Runs:
             f"training loss {span})"
         )
 
+    def describe(self) -> str:
+        """Return a line for each run: its outcome, its loss and the remedy."""
+        return "\n".join(self.messages)
+
     def _repr_html_(self) -> str:
         from partwhole._notebook import card
 
-        return card(self, "\n".join(self.messages), self.to_frame())
+        return card(self, self.describe(), self.to_frame())
 
     @door
     def fraction_of(self, limit: Limit) -> Float[np.ndarray, "runs T"]:
