@@ -1,11 +1,11 @@
 """The source that the cells of a study depend on, as a short hash.
 
 It covers the study's module, and the modules of its package and of partwhole that it imports,
-directly or indirectly, without docstrings, comments and the methods that show a result (`plot`,
-`describe` and reprs); of a room of partwhole, those from which the room has the names that are
-imported. Of the study's module it leaves out the sentences,
-the presets, `gather`, `numbers`, `figure`, `seconds` and ON_GPU, and imports that only these need.
-Installed packages are not covered.
+directly or indirectly; of a room of partwhole, those from which the room has the names that are
+imported. It leaves out what shows and doesn't compute: docstrings, comments, progress bars and the
+methods `plot`, `describe` and reprs; and of the study's module the sentences, the presets,
+`gather`, `numbers`, `figure`, `seconds` and ON_GPU, and imports that only these need. Installed
+packages are not covered.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ SHOWING = frozenset(("__repr__", "_repr_html_", "describe", "plot"))
 PACKAGE = "partwhole"
 FRAME = "partwhole.study."  # runs cells; no cell depends on it,
 ESTIMATES = "partwhole.study.estimates"  # except on these functions
+PROGRESS = "partwhole._progress"  # draws bars; no cell depends on it
 BLOCKS = frozenset(("body", "orelse", "finalbody", "handlers", "cases"))  # of statements
 BY_NAME = "from "  # marks a package of which names are imported
 _RESTART = "import it again in a new process, or give the path of its file"
@@ -129,7 +130,7 @@ def _read(study: ModuleType) -> Source:
         module = name.removeprefix(BY_NAME)
         if name in seen or module in seen:
             continue
-        if f"{module}.".startswith(FRAME) and module != ESTIMATES:
+        if module == PROGRESS or (f"{module}.".startswith(FRAME) and module != ESTIMATES):
             continue
         seen.add(name)
         waiting.append(BY_NAME + (module.rpartition(".")[0] or module))  # imported first
