@@ -721,3 +721,12 @@ def test_a_rule_of_ones_own_stands_in_every_output():
     failed = [case for case in suite if case.find("failure") is not None]
     assert failed[-1].get("name") == "my-rule"
     assert suite.get("failures") == str(len(failed))
+
+
+def test_a_correlation_that_the_test_shares_stands_in_the_headline():
+    report = audit(birds(0.95, 0.95))
+    assert report.headline == (
+        "No combination is held out: training has all of them. Spurious correlation: second alone "
+        "is right in 95 % of training, and test cannot show whether a learner relies on it"
+    )
+    assert "Spurious correlation" not in audit(birds(0.5, 0.5)).headline

@@ -154,6 +154,8 @@ def test_saliences_of_the_user_move_the_predictions_and_the_limit():
     tripled = audit_split(frame, COMPONENTS, "name", "split", add=0, salience={"colour": 3.0})
     worst = f"{100 * tripled.evidence[0].sweep.unchanged.min():.0f} % of rows are predicted right"
     assert f", but with the saliences that are given as little as {worst}" in tripled.headline
+    tile = f"<strong>{worst.split()[0]} %</strong><span>predicted accuracy by rows</span>"
+    assert f"{tile}<small>at the given saliences, of the worst learner tried" in tripled.to_html()
     # A limit is that of the salience, not of its change.
     more = audit_split(frame, COMPONENTS, "name", "split", add=0, salience={"colour": 1.5})
     (ours,), (theirs,) = (
@@ -193,6 +195,16 @@ def test_measured_features_are_placed_by_their_saliences():
         "In the measured features it is 3 times as salient, beyond that range." in finding.message
     )
     assert "--features" not in finding.message
+    until = sweep.range_of_all[1][1]
+    assert (
+        ", but in the measured features colour is 3 times as salient as each other component, and "
+        f"learners other than a linear readout are right only while it is at most {until:.3g} "
+        "times as salient. Not if pairs"
+    ) in report.headline
+    within = audit_split(
+        frame, COMPONENTS, "name", "split", add=0, features=one_hot(frame, np.ones(4))
+    )
+    assert "measured features" not in within.headline
 
 
 def test_two_components_have_a_range_of_networks_if_they_are_unlike():
