@@ -182,6 +182,10 @@ def _feasible_multipliers(
             v *= min(share, 1.0) * bounds.reach(v)
         else:
             v *= share / max(float(np.abs(design.adjoint(v)).max(initial=0.0)), 1e-300)
+            # A domain that is much wider: near 0 its conjugate differs from 0 by rounding alone.
+            reach = cost.dual(design, np.zeros(n)).reach(v)
+            if 1.0 < reach < np.inf:
+                v *= min(share, 0.9) * reach
         for _ in range(60):
             if np.isfinite(cost.dual(design, v).value):
                 break
