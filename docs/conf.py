@@ -23,6 +23,8 @@ release = version = partwhole.__version__
 copyright = "the partwhole authors; Apache-2.0"
 html_title = f"partwhole {release}"
 html_theme = "furo"
+# The report, if there was one, with links to chapters.
+html_extra_path = [path for path in [str(HERE.parent / "build" / "extra")] if Path(path).is_dir()]
 html_static_path, html_css_files = ["gallery.css"], ["gallery.css"]
 
 extensions = [

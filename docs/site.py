@@ -27,6 +27,7 @@ ELSEWHERE = {
 CONTENTS = {
     "Start": ["your-recording", "your-network", "audit", "gallery/index"],
     "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
+    "Papers": ["papers"],
     "How to": ["command", "studies", "your-images", "torch", "following", "clusters"],
     "Extend": [
         "extend-cost",
@@ -40,6 +41,17 @@ CONTENTS = {
     ],
     "About": ["paper-presets", "stability", "contributing", "changelog"],
 }
+REPORT = ROOT / "report"
+# The papers of the report, by their files, with the chapters that tell their theory.
+CHAPTERS = {
+    "lippl-stachenfeld-iclr-2025": ("kernels", "networks"),
+    "yang-et-al-iclr-2025": ("dynamics",),
+    "lippl-lindsey-neurips-2024": ("reuse",),
+    "lippl-abbott-chung-2022": ("gated",),
+    "park-et-al-neurips-2024": ("diffusion",),
+    "okawa-et-al-neurips-2023": ("diffusion",),
+}
+WITHOUT_REPORT = "`make report` writes these pages, and `make docs` after it has them here."
 # Rooms whose modules have pages too, for the mathematics in them and what a face leaves out.
 THEORY = ("features", "flows", "limits", "measures", "networks", "recordings", "tasks", "training")
 ORPHAN = ":orphan:"  # in no table of contents: that stands on every page, and is made for each
@@ -51,6 +63,7 @@ def write(folder: Path) -> None:
     pages = {ROOT / place: name for place, name in ELSEWHERE.items()}
     pages |= {page: page.name for page in HERE.glob("*.md")}
     texts = {name: _relinked(page, pages) for page, name in pages.items()}
+    add_papers(texts, folder.with_name("extra") / "report")
     reference = _reference()
     rooms = [name.removesuffix(".rst") for name in reference if name.count("/") == 1]
     contents = CONTENTS | {"Reference": rooms}
@@ -88,6 +101,50 @@ def _relinked(page: Path, pages: dict[Path, str]) -> str:
     # Every second block is code.
     blocks[::2] = [re.sub(r"\[([^]]*)\]\(([^)]+)\)", link, block) for block in blocks[::2]]
     return "".join(blocks)
+
+
+def add_papers(texts: dict[str, str], copied: Path) -> None:
+    """Write the page of papers, and link chapters and pages of the report both ways.
+
+    Parameters
+    ----------
+    texts : dict of str to str
+        The pages by name; the chapters get a link, and ``papers.md`` comes new.
+    copied : Path
+        A folder for the pages of the report, as it is now, or none if there is no report.
+    """
+    shutil.rmtree(copied, ignore_errors=True)
+    lines = ["# Papers, item by item", ""]
+    if not (REPORT / "index.html").is_file():
+        texts["papers.md"] = "\n".join([*lines, WITHOUT_REPORT, ""])
+        return
+    shutil.copytree(REPORT, copied, ignore=shutil.ignore_patterns("store"))
+    lines += [
+        "Each figure, theorem and equation: whether it is reproduced, the published number and "
+        'that of the library. All of them: <a href="report/index.html">findings</a>, '
+        '<a href="report/ledger.html">ledger</a>.',
+        "",
+    ]
+    for name, chapters in CHAPTERS.items():
+        page = copied / "papers" / f"{name}.html"
+        if not page.is_file():
+            continue
+        text = page.read_text("utf-8")
+        title = re.search(r"<h1[^>]*>(.*?)</h1>", text)
+        assert title is not None, f"{page} has no heading"
+        link = f'<a href="report/papers/{name}.html">{title[1]}</a>'
+        titles = {chapter: _title_of(texts[f"{chapter}.md"]) for chapter in chapters}
+        guide = ", ".join(f"[{words}]({chapter}.md)" for chapter, words in titles.items())
+        lines.append(f"- {link}; in the guide: {guide}")
+        back = (f'<li><a href="../../{to}.html">{words}</a></li>' for to, words in titles.items())
+        page.write_text(text.replace("</ul></nav>", f"{''.join(back)}</ul></nav>", 1), "utf-8")
+        for chapter in chapters:
+            texts[f"{chapter}.md"] += f"\nItem by item: {link}.\n"
+    texts["papers.md"] = "\n".join([*lines, ""])
+
+
+def _title_of(text: str) -> str:
+    return text.partition("\n")[0].removeprefix("# ")
 
 
 def _reference() -> dict[str, str]:

@@ -18,6 +18,8 @@ import partwhole
 from partwhole import __version__, networks, tasks, training
 from partwhole.audit.outputs import machine
 from partwhole.cli import command
+from partwhole.study.pages.parts import paper_file
+from partwhole.study.papers import registered_papers
 
 ROOT = Path(__file__).parents[1]
 
@@ -94,6 +96,33 @@ def script(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_papers_of_the_report_and_chapters_are_linked_both_ways(tmp_path, monkeypatch):
+    module = script("site")
+    chapters = {chapter for several in module.CHAPTERS.values() for chapter in several}
+    assert all((ROOT / f"docs/{chapter}.md").is_file() for chapter in chapters)
+    names = {paper_file(paper.name) for paper in registered_papers()}
+    assert {f"papers/{name}.html" for name in module.CHAPTERS} == names
+    monkeypatch.setattr(module, "REPORT", tmp_path / "report")
+    texts = {f"{chapter}.md": f"# On {chapter}\n" for chapter in chapters}
+    plain = dict(texts)
+    module.add_papers(texts, tmp_path / "copied")
+    assert texts == {**plain, "papers.md": texts["papers.md"]}
+    assert "`make report` writes these pages" in texts["papers.md"]
+    for path in ("index.html", "store/cell.nc", *names):
+        (tmp_path / "report" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "report" / path).write_text(
+            "<h1 class='x'>A &amp; B</h1><nav><ul><li>Findings</li></ul></nav><ul></ul>"
+        )
+    module.add_papers(texts, tmp_path / "copied")
+    assert not (tmp_path / "copied/store").exists()
+    assert texts["papers.md"].count("A &amp; B</a>; in the guide: [On ") == len(names)
+    reuse = (tmp_path / "copied/papers/lippl-lindsey-neurips-2024.html").read_text()
+    assert '<li>Findings</li><li><a href="../../reuse.html">On reuse</a></li></ul></nav>' in reuse
+    assert texts["reuse.md"].endswith(
+        'Item by item: <a href="report/papers/lippl-lindsey-neurips-2024.html">A &amp; B</a>.\n'
+    )
 
 
 def test_the_first_picture_lies_on_the_line_of_the_theory():
