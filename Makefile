@@ -40,8 +40,10 @@ test-torch: $(TORCH)
 
 # The pages of docs/ and the reference as a site, onto site/index.html.
 docs: $(DOCS)
+	rm -rf site
 	$(BIN)/python docs/site.py build/site
 	$(BIN)/python -m sphinx --fail-on-warning --fresh-env --quiet --jobs 2 --conf-dir docs build/site site
+	$(BIN)/python docs/links.py site
 
 # Awkward problems for the core beside independent oracles, for an hour; SEED names others.
 SEED ?= 1

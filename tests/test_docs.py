@@ -125,6 +125,21 @@ def test_papers_of_the_report_and_chapters_are_linked_both_ways(tmp_path, monkey
     )
 
 
+def test_links_of_the_site_that_lead_nowhere_are_found(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "a b.html").write_text("<h1 id='top'>A</h1>")
+    (tmp_path / "ledger.html").write_text("")
+    links = {
+        "../a%20b.html": True, "../a%20b.html?v=1#top": True, "../a%20b.html#end": False,
+        "#here": True, "#there": False, "missing.css": False, "https://example.org/x": True,
+        "data:,": True, "../ledger.html#search=x": True, "../a%20b.html#search=x": False,
+    }  # fmt: skip
+    text = "".join(f'<a id="here" href="{target}">' for target in links)
+    (tmp_path / "deep/page.html").write_text(text)
+    wrong = sorted(f"deep/page.html: {target}" for target, leads in links.items() if not leads)
+    assert script("links").broken(tmp_path) == wrong
+
+
 def test_the_first_picture_lies_on_the_line_of_the_theory():
     module = script("first_result")
     scatter = module.draw().axes[1]
