@@ -75,6 +75,23 @@ def test_predictions_against_targets(task):
     assert names == (["training", "held out"] if task is TASK else ["training"])
 
 
+def test_margins_are_drawn_by_combination():
+    task = tasks.context_dependence(left_out=3)
+    of = solve(task, OverlapKernel.from_salience([0.1, 0.05], n_components=3), fit="margin",
+               intercept="free")  # fmt: skip
+    ax = of.plot()
+    assert "0 of 18 held-out labels right" in repr(of)
+    (points,) = ax.lines[1:]
+    np.testing.assert_array_equal(points.get_xdata(), of.test_margins)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["wrong"]
+    first = ", ".join(str(v[i]) for v, i in zip(task.values, task.test_components[0], strict=True))
+    assert ax.get_yticklabels()[0].get_text() == first
+    with pytest.raises(InputError, match="margins by combination are of a task with one output"):
+        solve((np.eye(2), np.array([1.0, -1.0])), fit="margin", intercept="free").plot(
+            kind="margins"
+        )
+
+
 def test_a_limit_without_a_picture_says_so():
     data = np.zeros((2, 1)), np.array([1.0, -1.0])
     with pytest.raises(InputError, match="of a function that fits; got a limit that is infeas"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from split_tables import cross, rows, total
 
@@ -255,6 +256,20 @@ def test_bad_input_ends_with_2_and_writes_nothing(folder, capsys, line):
     if REFUSED[line]:
         assert err == f"partwhole: {REFUSED[line]}\n"
     assert {path: path.stat().st_mtime_ns for path in sorted(folder.rglob("*"))} == before
+
+
+def test_warnings_of_chosen_rules_end_with_1(folder, capsys):
+    table = cross(total)
+    pd.concat([table, table.iloc[:3].assign(split="test")]).to_csv("again.csv", index=False)
+    argv = ["again.csv", *ASKED[1:], "--add", "0", "--json", "a.json"]
+    assert ended(*argv) == 0
+    assert "--fail-on" not in capsys.readouterr().out
+    assert ended(*argv, "--fail-on", "not-held-out", "shortcut") == 1
+    assert capsys.readouterr().out.endswith("Fails on warnings of not-held-out (--fail-on).\n")
+    Path("a.json").unlink()
+    assert ended(*argv, "--fail-on", "held-out") == 2
+    assert "the nearest is not-held-out" in capsys.readouterr().err
+    assert not Path("a.json").exists()
 
 
 def test_noise_that_is_not_used_is_said(folder, capsys):

@@ -121,5 +121,8 @@ def test_a_rate_that_is_given_and_one_that_is_estimated():
     assert audit_split(frame, NAMES, "y", "split", add=0, noise=0.05).solvable is None
     # Sums of parts label about half of these rows right.
     assert audit_split(frame, NAMES, "y", "split", add=0, noise="estimate").solvable is None
-    with pytest.raises(InputError, match="noise in labels is the share of rows with a wrong one"):
-        audit_split(frame, NAMES, "y", "split", add=0, noise=1.0)
+    sentence = "share of rows with a wrong one, below 0.5 of 2 labels; got 0.5; pass such as 0.05"
+    for is_sum in (True, False):
+        frame = table(np.random.default_rng(0), 9, 0.0, is_sum=is_sum, repeats=1)
+        with pytest.raises(InputError, match=sentence):
+            audit_split(frame, NAMES, "y", "split", add=0, noise=0.5)

@@ -59,11 +59,6 @@ class LabelNoise:
             "repeats": from rows of a combination, of which at least 5 % of pairs must differ.
             "estimate": the share of training that the best sum of conjunctions of at most K
             components labels wrong. A number is q.
-
-        Raises
-        ------
-        InputError
-            For a number of 1 or more.
         """
         assert case.table.labels is not None
         k = len(case.table.labels)
@@ -80,16 +75,21 @@ class LabelNoise:
         else:
             rate = float(source)
             words = f"The share of rows with a wrong label was given as {rate:.3g}."
-            require(
-                rate < 1.0,
-                "noise in labels is the share of rows with a wrong one, below 1",
-                f"{rate:g}",
-                "pass such as 0.05, 'repeats' or 'estimate'",
-            )
         if not rate > 0.0:
             return None
         doubt = _doubt(place, count, rate, k, len(case.weights))
         return cls(rate, doubt[case.held_out] <= LEVEL, words)
+
+
+def require_rate(source: NoiseSource | Real, k: int) -> None:
+    """Refuse a share of wrong labels that leaves the right one of k no commoner than others."""
+    require(
+        isinstance(source, str) or float(source) < 1.0 - 1.0 / k,
+        f"noise in labels is the share of rows with a wrong one, below {1.0 - 1.0 / k:.3g} of {k} "
+        "labels",
+        source,
+        "pass such as 0.05, 'repeats' or 'estimate'",
+    )
 
 
 def _counts(case: Case) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]:

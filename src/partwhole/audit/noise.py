@@ -17,7 +17,7 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.label_noise import LabelNoise
+from partwhole.audit.label_noise import LabelNoise, require_rate
 from partwhole.audit.settings import NoiseSource
 from partwhole.audit.training_fit import fit_of_training
 from partwhole.audit.wording import count
@@ -187,6 +187,9 @@ def solve_up_to_noise(
     time_limit, deadline : float, keyword-only
         As in `solvability`.
     """
+
+    if case.table.labels is not None:
+        require_rate(noise, len(case.table.labels))
 
     def ask(share: float, task: Task = case.task) -> Solvability:
         return solvability(

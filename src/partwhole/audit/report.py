@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,8 +12,8 @@ import numpy as np
 from partwhole._door import door
 from partwhole.audit.case import AuditTable
 from partwhole.audit.evidence import Evidence
-from partwhole.audit.rules import Finding
-from partwhole.audit.settings import Settings
+from partwhole.audit.rules import Finding, rules_of
+from partwhole.audit.settings import Settings, require_rules
 from partwhole.audit.wording import count
 
 if TYPE_CHECKING:
@@ -126,15 +127,44 @@ class AuditReport:
         shown = self.to_frame().loc[:, ["severity", "rule", "split", "message"]]
         return card(self, f"{self.headline}.", shown if self.findings else None)
 
-    def raise_if_unsupported(self) -> None:
-        """Raise unless the verdict is "supported".
+    @door
+    def warnings_of(self, rules: Sequence[str]) -> tuple[Finding, ...]:
+        """Return the warnings of some rules.
+
+        Parameters
+        ----------
+        rules : sequence of str
+            Their ids, such as "shortcut".
+
+        Raises
+        ------
+        InputError
+            For an id that no rule has.
+        """
+        require_rules(rules, rules_of(self.findings))
+        return tuple(item for item in self.warnings if item.rule in rules)
+
+    @door
+    def raise_if_unsupported(self, *, fail_on: Sequence[str] = ()) -> None:
+        """Raise unless the verdict is "supported", and on warnings of chosen rules.
+
+        Parameters
+        ----------
+        fail_on : sequence of str, keyword-only, default ()
+            Rules of which a warning fails too, such as "shortcut" and "not-held-out".
 
         Raises
         ------
         UnsupportedSplit
-            The message has one line for each error.
+            The message has one line for each error, or each warning that fails.
+        InputError
+            For an id that no rule has.
         """
+        failing = self.warnings_of(fail_on)
         if not self.errors:
+            if failing:
+                lines = [f"{item.rule} ({item.split}): {item.message}" for item in failing]
+                raise UnsupportedSplit("\n".join(["Warnings that fail (fail_on):", *lines]))
             return
         lines = [
             f"{finding.rule} ({finding.split}): {finding.message}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -55,6 +55,7 @@ OPTIONS = (
     "salience",
     "add",
     "time_limit",
+    "fail_on",
 )
 
 
@@ -272,6 +273,18 @@ def _value_text(value: object) -> str:
     except ValueError:
         return "a whole number of over 4,300 digits"
     return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def require_rules(rules: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse ids that no rule has."""
+    ids = list(known)
+    for rule in rules:
+        require(
+            rule in ids,
+            "a build fails on rules of the audit",
+            repr(rule),
+            f"the nearest is {_nearest(rule, ids)}",
+        )
 
 
 def _nearest(name: str, names: list[str]) -> str:

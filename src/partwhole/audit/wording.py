@@ -25,6 +25,8 @@ OPEN = (
     "weights that fit training (those of gradient descent from 0); others that fit it equally well "
     "may answer differently."
 )
+# Distance from 0 and 1 that is the rounding of a sum of weights.
+EXACT = 1e-12
 
 
 def printable(value: Hashable, longest: int = LONGEST) -> str:
@@ -307,7 +309,7 @@ def count(n: int, singular: str, plural: str | None = None) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent; only 1 is written as 100 % and only 0 as 0 %.
+    """Return a share in percent; only 1 is written as 100 % and only 0 as 0 %, up to rounding.
 
     Parameters
     ----------
@@ -324,9 +326,9 @@ def percent(share: float) -> str:
     """
     if share != share:
         return "not known"
-    if 0.995 <= share < 1.0:
+    if 0.995 <= share < 1.0 - EXACT:
         return ">99 %"
-    if 0.0 < share < 0.005:
+    if EXACT < share < 0.005:
         return "<1 %"
     return f"{100.0 * share:.0f} %"
 

@@ -84,13 +84,15 @@ def audit(
     sarif: File = None,
     junit: File = None,
     time_limit: float = 10.0,
+    fail_on: Annotated[tuple[str, ...], arg(metavar="RULE ...", help_behavior_hint=NONE)] = (),
     rules: Annotated[bool, arg(help_behavior_hint=NONE)] = False,
 ) -> None:
     """Audit a training split.
 
     Ends with 0 when it is supported, 1 when not or not decided, 2 on bad input, 3 when partwhole
     itself failed.
-    Warnings alone end with 0; with features, predictions at them no better than guesses with 1.
+    Warnings alone end with 0 (but see --fail-on); with features, predictions at them no better than
+    guesses with 1.
 
     For example: partwhole audit table.csv --components shape colour --target label --split split
     --html audit.html
@@ -138,11 +140,14 @@ def audit(
         junit: Write the rules as JUnit test cases, for build servers.
         time_limit: Seconds of processor time for each test split; what is not decided then is left
             undecided, and said.
+        fail_on: Rules of which a warning ends with 1 too, such as shortcut and not-held-out.
         rules: Print the rules with their thresholds, without an audit.
     """
-    from partwhole.audit import Settings
+    from partwhole.audit import RULES, Settings
+    from partwhole.audit.settings import require_rules
 
     settings = Settings() if config is None else Settings.load(config)
+    require_rules(fail_on, RULES)
     if rules:
         from partwhole.audit.outputs.rule_table import rule_table
 
@@ -219,13 +224,17 @@ def audit(
             seed=seed,
         )
         report = _with_use_of_noise(report, noise)
+        failing = report.warnings_of(fail_on)
         _write(report, files)
     except KeyboardInterrupt:
         print("partwhole: interrupted; nothing was written", file=sys.stderr)
         raise SystemExit(130) from None
     written = [f"{option.removeprefix('--').upper()}: {path}\n" for option, path in files.items()]
     print_inert(report.to_text() + "".join(written))
-    if report.verdict != "supported":
+    if failing:
+        rules_that_fail = ", ".join(dict.fromkeys(item.rule for item in failing))
+        print(f"Fails on warnings of {rules_that_fail} (--fail-on).")
+    if report.verdict != "supported" or failing:
         raise SystemExit(1)
 
 

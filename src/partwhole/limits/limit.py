@@ -366,7 +366,10 @@ class Limit:
 
     @door
     def plot(
-        self, ax: Axes | None = None, *, kind: Literal["auto", "grid", "scatter"] = "auto"
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["auto", "grid", "margins", "scatter"] = "auto",
     ) -> Axes:
         """Draw the predictions.
 
@@ -374,9 +377,11 @@ class Limit:
         ----------
         ax : Axes, optional
             Of matplotlib; by default of a new figure.
-        kind : {"auto", "grid", "scatter"}, keyword-only, default "auto"
-            A grid of two components in which held-out combinations have a dot; or predictions
-            against targets. "auto" is a grid where the task has one.
+        kind : {"auto", "grid", "margins", "scatter"}, keyword-only, default "auto"
+            A grid of two components in which held-out combinations have a dot; the margins of
+            held-out combinations by their names, right where they are above 0; or predictions
+            against targets. "auto" is a grid where the task has one, and margins of up to 40
+            combinations where the fit is one.
 
         Returns
         -------
@@ -385,7 +390,8 @@ class Limit:
         Raises
         ------
         InputError
-            Where no function fits the training set, and for a grid of another task.
+            Where no function fits the training set, for a grid of another task, and for margins
+            of several outputs, or without a task.
         MissingExtraError
             Without matplotlib, of the extra "plot".
 
@@ -414,7 +420,13 @@ class Limit:
         parts.append(f"{p} feature{'s' * (p != 1)}")
         if self.rows is not None and not self.rows.is_train.all():
             held_out = int(np.sum(~self.rows.is_train))
-            parts.append(f"mean squared error on {held_out} held-out rows {self.test_error:.6g}")
+            if isinstance(self.problem.fit, Margin) and np.isfinite(self.value):
+                margins = self.test_margins
+                right = int(np.sum(margins > PRESENT))
+                parts.append(f"{right} of {margins.size} held-out labels right")
+            else:
+                error = f"{self.test_error:.6g}"
+                parts.append(f"mean squared error on {held_out} held-out rows {error}")
         return f"Limit({', '.join(parts)})"
 
 

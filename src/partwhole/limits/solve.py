@@ -117,11 +117,11 @@ def solve(
         targets have shape (n,) or (n, k), for k outputs.
     learner : kernel, gates or Gram matrix, optional
         The representation of the inputs. For a task, an `OverlapKernel` or `OrderKernel`. For
-        arrays, gates (`HalfspaceGates`, `ReLUGates`, `JointGates`); any kernel as a callable
-        ``kernel(a, b)`` that returns the similarities of a's rows to b's, shape (m, n); or the
-        similarities of all rows, shape (n, n), such as a network's tangent kernel. By default the
-        inputs are the features. A sequence of learners, or similarities of shape (L, n, n), adds a
-        first axis, see `Limits`.
+        arrays, gates (`HalfspaceGates`, `ReLUGates`, `JointGates`). For both any kernel, as a
+        callable ``kernel(a, b)`` (of the tuples of a task) that returns the similarities of a's
+        rows to b's, shape (m, n); or the similarities of all rows, shape (n, n), such as a
+        network's tangent kernel. By default the inputs are the features. A sequence of learners, or
+        similarities of shape (L, n, n), adds a first axis, see `Limits`.
     cost : Cost or Concave, keyword-only, optional
         The learner's preference among functions that fit. The default is `Quadratic`, the only
         cost for kernels. For gates it depends on the architecture: `GroupNorm` (default) for a

@@ -442,10 +442,9 @@ def conflicting_duplicates(case: Case, *, training: bool) -> Iterator[Finding]:
         f"{combination(case, int(places[0]))}; the audit uses their weighted mean. Check these "
         "rows."
     )
-    if not case.has_labels:
-        message += (
-            " If the rows are repeated noisy measurements, this is expected: silence the rule "
-            "with that reason."
-        )
+    message += (
+        " If the rows are repeated noisy measurements or answers, this is expected: silence the "
+        "rule with that reason."
+    )
     rule = RULES["conflicting-duplicates"]
     yield Finding(rule.id, rule.severity, message, rows, name, "")
