@@ -420,6 +420,13 @@ def test_a_penalty_that_is_too_small_is_said_to_be():
     assert "penalty too small" in " ".join(read(result.to_html()).words)
 
 
+def test_few_groups_are_not_called_few_trials():
+    responses, table = recording()
+    keep = table["run"].isin([0, 1]).to_numpy()
+    few = pw.recordings.from_trials(responses[keep], table[keep], groups="run")
+    assert "from so few groups: parts by" in repr(quick(few, bootstrap=20))
+
+
 def test_two_conditions_have_no_readouts():
     responses, table = recording()
     keep = (table["shape"] == "disc").to_numpy() & (table["colour"] != "red").to_numpy()

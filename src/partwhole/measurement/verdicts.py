@@ -65,8 +65,9 @@ def headline(measurement: Measurement) -> str:
         return "How compositional these responses are cannot be said from these trials."
     share, (low, high) = parts_of(result)
     if np.isnan(low):
+        units = "groups" if result.resampled == "groups" else "trials"
         return (
-            "How compositional these responses are cannot be said from so few trials: parts by "
+            f"How compositional these responses are cannot be said from so few {units}: parts by "
             f"themselves would make up {percent(min(share, 1.0))} of what separates conditions, "
             "without an interval."
         )
