@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# Relative to the largest multiplier or block norm: smaller ones count as zero.
+# Relative to the largest multiplier or block norm, or to a margin of training: smaller ones count
+# as zero.
 PRESENT = 1e-6
 
 

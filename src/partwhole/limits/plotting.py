@@ -10,7 +10,7 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._figures import COLOURS, canvas
 from partwhole.limits.fits import Margin
-from partwhole.limits.limit import Limit
+from partwhole.limits.limit import PRESENT, Limit
 from partwhole.tasks import Task
 from partwhole.tasks.plotting import against, grid, is_grid
 
@@ -68,7 +68,7 @@ def _plot_margins(task: Task, margins: Float[np.ndarray, " m"], ax: Axes | None)
     ]
     with canvas("Limit.plot", ax, size=(4.6, 0.9 + 0.24 * len(margins))) as ax:
         ax.axvline(0.0, color="0.7", linewidth=1.0, zorder=0)
-        right = margins > 0
+        right = margins > PRESENT
         for chosen, name, colour in ((right, "right", COLOURS[0]), (~right, "wrong", COLOURS[1])):
             if chosen.any():
                 ax.plot(margins[chosen], places[chosen], "o", color=colour, label=name)

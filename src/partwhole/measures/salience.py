@@ -220,14 +220,6 @@ class Salience:
             For another number of names.
         MissingExtraError
             Without matplotlib, of the extra "plot".
-
-        Examples
-        --------
-        >>> rows = np.array([[a, b] for a in range(3) for b in range(3)])
-        >>> one_hot = np.hstack([np.eye(3)[rows[:, 0]], np.eye(3)[rows[:, 1]]])
-        >>> ax = salience(one_hot, rows, self_pairs=True).plot(names=["shape", "colour"])
-        >>> [label.get_text() for label in ax.get_yticklabels()]
-        ['shape', 'colour', 'shape x colour']
         """
         from partwhole.measures.plotting import plot_salience
 

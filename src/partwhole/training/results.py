@@ -295,11 +295,10 @@ class Runs:
     def plot(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
         """Draw the learning curves: losses, and scores where there are any.
 
-        The loss in training and, with a test, on it; of image networks of every epoch, of diffusion
-        models the terms of every hundred steps. Below it accuracies or errors of image networks,
-        margins of gated ones. Up to eight runs are thin lines, more are their median and a band
-        from their 10 % to their 90 % quantile. Axes are logarithmic where losses are positive and
-        vary by a factor of ten or more, and steps where they were recorded geometrically.
+        Losses are those of every epoch of image networks, and the terms of every hundred steps of
+        diffusion models. Below them are accuracies or errors of image networks, margins of gated
+        ones. More than eight runs are their median and a band from their 10 % to their 90 %
+        quantile. Axes are logarithmic where losses vary by ten or more, or records grow apart.
 
         Parameters
         ----------
@@ -309,7 +308,6 @@ class Runs:
         Returns
         -------
         tuple of Axes
-            ``axes[0].figure.savefig("curves.png")`` saves the figure.
 
         Raises
         ------
@@ -317,31 +315,16 @@ class Runs:
             For another number of axes.
         MissingExtraError
             Without matplotlib, of the extra "plot".
-
-        Examples
-        --------
-        >>> from partwhole.networks import mlp
-        >>> from partwhole.training import train
-        >>> x = np.eye(3)
-        >>> runs = train(mlp(3, 2, 8, seed=0), (x, x), Training(steps=100, learning_rate=0.1))
-        >>> (ax,) = runs.plot()
-        >>> ax.get_xlabel(), ax.get_ylabel()
-        ('step', 'loss (squared error)')
         """
         return import_module("partwhole.training.curves").learning_curves(self, axes)
 
     def __repr__(self) -> str:
-        from collections import Counter
-
-        counts = Counter(outcome.name.lower().replace("_", " ") for outcome in self.outcomes)
-        ends = ", ".join(f"{n} {name}" for name, n in counts.items())
-        losses = self._deciding_losses()
-        n, low, high = len(self.outcomes), np.min(losses), np.max(losses)
-        span = f"{low:.3g}" if low == high or n == 1 else f"{low:.3g} to {high:.3g}"
-        return (
-            f"Runs({n} run{'s' * (n != 1)}: {ends}; {int(np.max(self.end_steps)):,} steps, "
-            f"training loss {span})"
-        )
+        names = [outcome.name.lower().replace("_", " ") for outcome in self.outcomes]
+        ends = ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(names))
+        n, steps, losses = len(names), int(np.max(self.end_steps)), self._deciding_losses()
+        low, high = f"{np.min(losses):.3g}", f"{np.max(losses):.3g}"
+        span = low if low == high else f"{low} to {high}"
+        return f"Runs({n} run{'s' * (n != 1)}: {ends}; {steps:,} steps, training loss {span})"
 
     def describe(self) -> str:
         """Return a line for each run: its outcome, its loss and the remedy."""
