@@ -23,7 +23,8 @@ from partwhole.audit.settings import NoiseSource
 from partwhole.audit.training_fit import fit_of_training
 from partwhole.audit.wording import percent
 
-# Probability of another label up to which the label of a combination is certain.
+# Probability of another label up to which the label of a combination is certain; and with which
+# the noise in numbers exceeds what is put down to it.
 LEVEL = 0.001
 # Share of pairs of rows below which those that differ are mistakes, which another rule reports.
 LEAST_DIFFERENT = 0.05

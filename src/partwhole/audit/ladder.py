@@ -71,7 +71,7 @@ def ladders(
     pace = 0.0
     fit = cache(lambda k: fit_of_training(replace(cases[0], order=k), deadline).share)
     # The fit of numbers that stand for labels says nothing of the labels.
-    fits_until, is_fittable = n, cases[0].table.hashed is None
+    fits_until = n if cases[0].table.hashed is None else 0
     for order in (required, *(k for k in range(1, n) if k != required)):
         if order != required and (process_time() > deadline or comb(n, order) > MOST_SETS):
             break
@@ -102,7 +102,7 @@ def ladders(
             state.settle(order, lambda case=case, order=order: solve(replace(case, order=order)))
             # Where training determines nothing it does not matter what it is, and above an order
             # that is too large to fit the others are too.
-            is_fitted = state.masks[order][0].any() and order <= fits_until and is_fittable
+            is_fitted = state.masks[order][0].any() and order <= fits_until
             fitted = fit(order) if is_fitted else NAN
             if is_fitted and np.isnan(fitted):
                 fits_until = order

@@ -17,7 +17,7 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.label_noise import LabelNoise, require_rate
+from partwhole.audit.label_noise import LEVEL, LabelNoise, require_rate
 from partwhole.audit.settings import NoiseSource
 from partwhole.audit.training_fit import fit_of_training
 from partwhole.audit.wording import count
@@ -25,8 +25,6 @@ from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs.solvability import Solvability, solvability
 from partwhole.tasks import Task
 
-# Probability with which noise alone exceeds what is put down to it.
-LEVEL = 0.001
 # Share of the held-out variance that noise may be, at most, for a verdict.
 MOST_NOISE = 0.95
 # Share of held-out combinations whose labels may be uncertain, at most, for a favourable verdict.
