@@ -25,7 +25,7 @@ ELSEWHERE = {
     "studies/README.md": "studies.md",
 }
 CONTENTS = {
-    "Start": ["your-recording", "your-network", "audit", "gallery/index"],
+    "Start": ["your-recording", "your-network", "audit", "explorer", "gallery/index"],
     "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
     "Papers": ["papers"],
     "How to": ["command", "studies", "your-images", "torch", "following", "clusters"],

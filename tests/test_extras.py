@@ -60,6 +60,10 @@ for room in {BASE}:
         ("from partwhole import recommend", "partwhole.recommendation", "train", "jax"),
         ("from partwhole.study import run", "partwhole.study.run", "plot", "matplotlib, xarray"),
         (
+            "from partwhole.explorer.server import Explorer; Explorer()",
+            "partwhole explore", "explore", "jax",
+        ),
+        (
             "from partwhole.tasks.images.digits import digit_images; digit_images()",
             "partwhole.tasks.digit_images", "digits", "scikit-learn",
         ),
@@ -103,6 +107,17 @@ def test_the_command_audits_lists_and_refuses(tmp_path):
 
 def test_extras_are_those_of_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+
+    def packages(extra: str) -> dict[str, None]:
+        names: dict[str, None] = {}
+        for entry in extras[extra]:
+            if inner := re.fullmatch(r"partwhole\[(.*)\]", entry):
+                for name in inner[1].split(","):
+                    names |= packages(name)
+            else:
+                names[re.split("[>=]", entry)[0]] = None
+        return names
+
     for extra, names in EXTRAS.items():
-        declared = [re.split("[>=]", each)[0] for each in project["optional-dependencies"][extra]]
-        assert declared == [INSTALLED_AS.get(name, name) for name in names]
+        assert list(packages(extra)) == [INSTALLED_AS.get(name, name) for name in names]

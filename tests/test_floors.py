@@ -18,6 +18,7 @@ FLOORS = {
     "_checks": 0,
     "_contract": 0,
     "_extras": 0,
+    "_faults": 0,
     "_figures": 0,
     "_notebook": 0.3,  # stands on page
     "_lost": 0,
@@ -51,6 +52,7 @@ FLOORS = {
     "training": 4,
     "recommendation": 4.5,  # stands on floors 0 to 4
     "study": 5,
+    "explorer": 5,  # stands on the audit and on flows
     "cli": 6,
     "__main__": 7,
 }

@@ -11,7 +11,10 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "digits": ("sklearn",),
     "torch": ("torch",),
 }
-INSTALLED_AS = {"sklearn": "scikit-learn"}
+EXTRAS["explore"] = (
+    *dict.fromkeys((*EXTRAS["train"], *EXTRAS["plot"], "latex2mathml", "markdown_it")),
+)
+INSTALLED_AS = {"sklearn": "scikit-learn", "markdown_it": "markdown-it-py"}
 
 
 class MissingExtraError(ImportError):
@@ -23,7 +26,7 @@ def needs(extra: str, part: str) -> None:
 
     Parameters
     ----------
-    extra : {"train", "plot", "digits", "torch"}
+    extra : {"train", "plot", "digits", "explore", "torch"}
     part : str
         The part of partwhole that needs them, as users call it.
 

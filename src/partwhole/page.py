@@ -261,6 +261,7 @@ def page(
     footer: Any = None,
     style: str = "",
     script: str = "",
+    connects: bool = False,
 ) -> str:
     """Return a whole page: one file that loads nothing from the network.
 
@@ -277,6 +278,8 @@ def page(
     script : str, default ""
         The page's only script. A policy with its digest stops the browser from running any other
         script, and from loading anything.
+    connects : bool, default False
+        Whether the script may ask the server from which the page came.
 
     Returns
     -------
@@ -294,7 +297,7 @@ def page(
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         policy = (
             "default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-            f"script-src 'sha256-{digest}'"
+            f"script-src 'sha256-{digest}'" + ("; connect-src 'self'" if connects else "")
         )
     head = tag(
         "head",

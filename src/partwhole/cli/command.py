@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,10 +17,12 @@ from tyro.conf import Positional, arg
 from partwhole import __version__
 from partwhole._checks import InputError, require
 from partwhole._extras import MissingExtraError, needs
+from partwhole._faults import own_failure
 from partwhole._lost import LostError
 from partwhole.cli.atlas import atlas
 from partwhole.cli.audit import audit
 from partwhole.cli.design import design
+from partwhole.cli.explore import explore
 from partwhole.cli.help import unbroken
 from partwhole.cli.measure import measure
 from partwhole.cli.status import status
@@ -58,7 +59,7 @@ On = Annotated[
 MISSING, BAD_INPUT, OWN_FAILURE, READER_LEFT = 1, 2, 3, 141
 
 app = tyro.extras.SubcommandApp()
-for command in (audit, measure, design, atlas, status):
+for command in (audit, measure, design, atlas, explore, status):
     app.command(unbroken(command))
 
 _BIBTEX = f"""\
@@ -314,23 +315,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         _leave("interrupted; finished cells are stored, and the next run continues from them", 130)
     except Exception as error:
-        _leave(_own_failure(error), OWN_FAILURE)
-
-
-def _own_failure(error: Exception) -> str:
-    """Return a sentence on a fault of partwhole, with the facts that a bug report needs."""
-    if isinstance(error, MemoryError):
-        return (
-            "the memory of this machine did not suffice, so nothing can be concluded; give fewer "
-            "rows, columns or labels"
-        )
-    place = extract_tb(error.__traceback__)[-1]
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return (
-        f"a fault of partwhole, so nothing can be concluded: {text[:300]} "
-        f"({Path(place.filename).name}, line {place.lineno}); report it, with the command and "
-        "its input"
-    )
+        _leave(own_failure(error), OWN_FAILURE)
 
 
 def _leave(sentence: str, status: int) -> None:
