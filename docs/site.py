@@ -28,7 +28,7 @@ CONTENTS = {
     "Start": ["your-recording", "your-network", "audit", "explorer", "gallery/index"],
     "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
     "Papers": ["papers"],
-    "How to": ["command", "studies", "your-images", "torch", "following", "clusters"],
+    "How to": ["rules", "command", "studies", "your-images", "torch", "following", "clusters"],
     "Extend": [
         "extend-cost",
         "extend-gates",
@@ -39,7 +39,7 @@ CONTENTS = {
         "extend-study",
         "extend-rule",
     ],
-    "About": ["paper-presets", "stability", "contributing", "changelog"],
+    "About": ["paper-presets", "stability", "cite", "contributing", "changelog"],
 }
 REPORT = ROOT / "report"
 # The papers of the report, by their files, with the chapters that tell their theory.

@@ -16,8 +16,10 @@ import pytest
 
 import partwhole
 from partwhole import __version__, networks, tasks, training
+from partwhole.audit import RULES, Settings
 from partwhole.audit.outputs import machine
 from partwhole.cli import command
+from partwhole.cli.cite import BIBTEX
 from partwhole.study.pages.parts import paper_file
 from partwhole.study.papers import registered_papers
 
@@ -206,6 +208,26 @@ def test_versions_agree():
     assert newest == __version__
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
     assert f"\nversion: {__version__}\ndate-released: {date}\n" in citation
+
+
+def test_the_page_of_rules_has_each_rule_as_the_command_prints_it():
+    page = (ROOT / "docs/rules.md").read_text("utf-8")
+    assert re.findall(r"^## `(.+)`$", page, flags=re.MULTILINE) == list(RULES)
+    sections = re.split(r"^## .*$", page, flags=re.MULTILINE)[1:]
+    for section, rule in zip(sections, RULES.values(), strict=True):
+        words = " ".join(section.split())
+        assert words.startswith(f"{rule.severity.capitalize()}. {rule.meaning} {rule.trigger}")
+        assert f"`{rule.in_force(Settings())}`" in words or not rule.threshold
+        assert words.endswith(f"**What to do.** {rule.remedy}")
+        assert f'"{rule.id}"' in section
+
+
+def test_the_page_of_citations_is_what_the_command_prints_and_the_file_names():
+    page = (ROOT / "docs/cite.md").read_text("utf-8")
+    assert re.findall(r"```bibtex\n(.*?)\n```", page, flags=re.DOTALL) == [BIBTEX]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    prints = re.findall(r"eprint +\= \{(.+)\}", BIBTEX)
+    assert prints == re.findall(r"value: arXiv:(.+)", citation)
 
 
 def stable(first: str) -> list[str]:

@@ -21,6 +21,7 @@ from partwhole._faults import own_failure
 from partwhole._lost import LostError
 from partwhole.cli.atlas import atlas
 from partwhole.cli.audit import audit
+from partwhole.cli.cite import cite
 from partwhole.cli.design import design
 from partwhole.cli.explore import explore
 from partwhole.cli.help import unbroken
@@ -59,47 +60,8 @@ On = Annotated[
 MISSING, BAD_INPUT, OWN_FAILURE, READER_LEFT = 1, 2, 3, 141
 
 app = tyro.extras.SubcommandApp()
-for command in (audit, measure, design, atlas, explore, status):
+for command in (audit, measure, design, atlas, explore, status, cite):
     app.command(unbroken(command))
-
-_BIBTEX = f"""\
-@software{{partwhole,
-  title   = {{partwhole: what a learner does with unseen combinations of familiar parts}},
-  author  = {{{{The partwhole developers}}}},
-  version = {{{__version__}}},
-  year    = {{2026}},
-  license = {{Apache-2.0}}
-}}
-
-@inproceedings{{lippl2025compositional,
-  title     = {{When does compositional structure yield compositional generalization?
-               A kernel theory}},
-  author    = {{Lippl, Samuel and Stachenfeld, Kim}},
-  booktitle = {{International Conference on Learning Representations}},
-  year      = {{2025}},
-  eprint    = {{2405.16391}},
-  archivePrefix = {{arXiv}}
-}}
-
-@inproceedings{{yang2025swing,
-  title     = {{Swing-by Dynamics in Concept Learning and Compositional Generalization}},
-  author    = {{Yang, Yongyi and Park, Core Francisco and Lubana, Ekdeep Singh and Okawa, Maya
-               and Hu, Wei and Tanaka, Hidenori}},
-  booktitle = {{International Conference on Learning Representations}},
-  year      = {{2025}},
-  eprint    = {{2410.08309}},
-  archivePrefix = {{arXiv}}
-}}
-
-@inproceedings{{lippl2024inductive,
-  title     = {{Inductive biases of multi-task learning and finetuning: multiple regimes of
-               feature reuse}},
-  author    = {{Lippl, Samuel and Lindsey, Jack W.}},
-  booktitle = {{Advances in Neural Information Processing Systems}},
-  year      = {{2024}},
-  eprint    = {{2310.02396}},
-  archivePrefix = {{arXiv}}
-}}"""
 
 
 @app.command(name="list")
@@ -270,12 +232,6 @@ def store_(
         size = sum(folder.size for folder in group)
         print(f"{name}: {_cells(len(group))} not finished, {size / 1e6:.1f} MB of checkpoints")
     print(f"{_cells(len(cells))} in {root}")
-
-
-@app.command
-def cite() -> None:
-    """Print citations of partwhole and the works it is based on, as BibTeX."""
-    print(_BIBTEX)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
