@@ -192,6 +192,7 @@ def test_partwhole_itself_is_looked_at(monkeypatch):
     ("import partwhole.measures as m", "measures.readouts.resolvent", "atlas.overview"),
     ("import partwhole as pw", "atlas.overview", "study.report"),
     ("from partwhole.training import train", "training.train", "_progress"),
+    ("from partwhole.training import train", "training.train", "_extras"),
 ])  # fmt: skip
 def test_of_a_room_those_modules_count_whose_names_are_imported(
     written, imports, covered, left_out

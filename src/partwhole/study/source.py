@@ -35,7 +35,8 @@ SHOWING = frozenset(("__repr__", "_repr_html_", "describe", "plot"))
 PACKAGE = "partwhole"
 FRAME = "partwhole.study."  # runs cells; no cell depends on it,
 ESTIMATES = "partwhole.study.estimates"  # except on these functions
-PROGRESS = "partwhole._progress"  # draws bars; no cell depends on it
+# Draws bars, and says which packages are missing: no cell depends on them.
+IDLE = frozenset(("partwhole._progress", "partwhole._extras"))
 BLOCKS = frozenset(("body", "orelse", "finalbody", "handlers", "cases"))  # of statements
 BY_NAME = "from "  # marks a package of which names are imported
 _RESTART = "import it again in a new process, or give the path of its file"
@@ -130,7 +131,7 @@ def _read(study: ModuleType) -> Source:
         module = name.removeprefix(BY_NAME)
         if name in seen or module in seen:
             continue
-        if module == PROGRESS or (f"{module}.".startswith(FRAME) and module != ESTIMATES):
+        if module in IDLE or (f"{module}.".startswith(FRAME) and module != ESTIMATES):
             continue
         seen.add(name)
         waiting.append(BY_NAME + (module.rpartition(".")[0] or module))  # imported first
