@@ -8,13 +8,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from partwhole import Training, audit_split, compare, flow, solve, tasks, train
+from partwhole import Training, audit_split, compare, flow, measure, solve, tasks, train
 from partwhole._checks import InputError
 from partwhole._notebook import card
 from partwhole.features import OverlapKernel
 from partwhole.flows import Tied
 from partwhole.measures import salience
 from partwhole.networks import mlp
+from partwhole.recordings import from_trials
 
 TASK = tasks.symbolic_addition(range(-2, 3), [0])
 KERNEL = OverlapKernel.from_salience([0.3])
@@ -201,3 +202,22 @@ def test_notebooks_show_a_line_a_text_and_the_first_rows():
         assert type(result).__name__ in shown
         assert len(repr(result)) < 200
     assert "w11" not in replace(path, states=path.states[None], system=None)._repr_html_()
+
+
+def test_a_measurement_shows_each_held_out_condition_measured_against_predicted():
+    conditions = np.tile(np.stack(np.unravel_index(np.arange(9), (3, 3)), axis=1), (8, 1))
+    parts, rng = np.eye(3)[conditions].reshape(72, 6), np.random.default_rng(0)
+    responses = parts @ rng.normal(size=(6, 30)) + rng.normal(size=(72, 30))
+    recording = from_trials(responses, {"a": conditions[:, 0], "b": conditions[:, 1]})
+    measured = measure(recording, bootstrap=20)
+    table, ax = measured.to_frame(), measured.plot()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    for name, points in zip("ab", ax.containers, strict=True):
+        kinds = ("predicted", "measured")
+        shares = [table[f"accuracy of {name}, {kind}"] for kind in kinds]
+        np.testing.assert_array_equal(points.lines[0].get_xydata(), np.stack(shares, axis=1))
+    _, mine = plt.subplots()
+    assert measured.plot(mine) is mine
+    without = measure(recording, held_out="none", bootstrap=20)
+    with pytest.raises(InputError, match="a picture has a point for each held-out condition"):
+        without.plot()

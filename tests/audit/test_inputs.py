@@ -406,8 +406,8 @@ REFUSED = {
     ),
     "another column": (
         lambda: read_table({**in_two(), "test": FRAME.drop(columns="colour")}, *ROLES),
-        "every table has each named column once; got 0 columns 'colour' in 'test'; rename the "
-        "columns of one of them",
+        "every table has each named column once; got no column 'colour' in 'test'; add it, or "
+        "rename another",
     ),
     "folds": (
         lambda: read_table(FRAME, *ROLES, [([0, 1], [2])] * 51),

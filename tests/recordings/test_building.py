@@ -377,6 +377,11 @@ def test_many_conditions_are_refused():
         "100,000 trials; nearly every trial has its own value in trial; name the columns of the "
         "condition with components=, and bin numbers first"
     )
+    assert refusal(np.zeros((40, 1)), np.arange(400.0).reshape(40, 10)) == (
+        "a recording has at most 20,000 conditions, most of them repeated; got 40 in 40 trials; "
+        "nearly every trial has its own value in every column; if these are the responses, pass "
+        "them first; or name the columns of the condition with components=, and bin numbers first"
+    )
     grid = {"row": np.arange(n) // 300 % 200, "column": np.arange(n) % 300}
     assert "got 60,000 in 100,000 trials; name the columns" in refusal(np.zeros((n, 1)), grid)
     reaction = {"shape": [*SHAPES] * 5, "reaction": np.arange(40) / 7}

@@ -37,6 +37,7 @@ from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 # Two minutes, as every one is held out in turn.
 MOST_CONDITIONS = 400
@@ -138,6 +139,24 @@ class Measurement:
         from partwhole.measurement.text import text
 
         return text(self)
+
+    @door
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the share of right trials of each held-out condition, measured against predicted.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Of matplotlib; by default of a new figure.
+
+        Raises
+        ------
+        InputError
+            If held-out conditions were not asked for.
+        """
+        from partwhole.measurement.plotting import plot_measurement
+
+        return plot_measurement(self, ax)
 
     @door
     def to_frame(self, columns: Literal["main", "all"] = "main") -> pd.DataFrame:

@@ -165,10 +165,11 @@ def require_columns(names: Sequence[Hashable], table: pd.DataFrame) -> None:
         count = int(sum(column == name for column in table.columns))
         if count != 1:
             listed = ", ".join(map(str, table.columns[:20]))
+            apart = "name columns one by one, without commas"
             raise InputError(
                 "a column of the conditions is named by one of its names; got "
                 f"{name!r}, which {count or 'no'} columns have; columns are {listed}; "
-                "rename the column or the argument"
+                + (apart if "," in str(name) else "rename the column or the argument")
             )
 
 

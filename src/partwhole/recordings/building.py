@@ -203,10 +203,13 @@ def _require_few_conditions(coded: np.ndarray, names: Sequence[str]) -> None:
         return
     n_conditions = len(np.unique(coded, axis=0))
     many = [str(name) for name, length in zip(names, lengths, strict=True) if length > most]
+    where, remedy = ", ".join(many), "name the columns of the condition with components="
+    if len(many) == len(names):
+        where, remedy = "every column", f"if these are the responses, pass them first; or {remedy}"
     require(
         n_conditions <= MOST_CONDITIONS and not (many and n_conditions > most),
         f"a recording has at most {MOST_CONDITIONS:,} conditions, most of them repeated",
         f"{n_conditions:,} in {n:,} trials"
-        + (f"; nearly every trial has its own value in {', '.join(many)}" if many else ""),
-        "name the columns of the condition with components=, and bin numbers first",
+        + (f"; nearly every trial has its own value in {where}" if many else ""),
+        f"{remedy}, and bin numbers first",
     )

@@ -31,11 +31,12 @@ def joined(sources: dict[str, Source]) -> Source:
         places: dict[int, int] = {}
         for place in [*coded, *numeric]:
             name = str(names[place])
+            n = as_text.count(name)
             require(
-                as_text.count(name) == 1,
+                n == 1,
                 "every table has each named column once",
-                f"{as_text.count(name)} columns {name!r} in {part!r}",
-                "rename the columns of one of them",
+                f"{n or 'no'} column{'s' * (n > 1)} {name!r} in {part!r}",
+                "rename one of them" if n else "add it, or rename another",
             )
             places[place] = as_text.index(name)
         columns = source.read([places[j] for j in coded], [places[j] for j in numeric])

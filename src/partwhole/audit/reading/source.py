@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from partwhole._checks import InputError
 from partwhole.audit.reading.columns import Column, Texts
 
 
@@ -40,6 +43,35 @@ class Source:
         With blank lines or line breaks in cells there are more lines than rows.
         """
         return self.first_line if self.lines == n_rows else None
+
+
+@contextmanager
+def with_lines(first: int | None) -> Iterator[None]:
+    """Add the line of the file to what an error says of a row.
+
+    Parameters
+    ----------
+    first : int or None
+        The line of row 0; None if rows are not lines.
+
+    Examples
+    --------
+    >>> with with_lines(2):
+    ...     raise InputError("a rule; got nothing in row 3 (counted from 0); mend it")
+    Traceback (most recent call last):
+    ...
+    partwhole._checks.InputError: a rule; got nothing in row 3 (line 5 of the file); mend it
+    """
+    try:
+        yield
+    except InputError as error:
+        if first is None:
+            raise
+        place = r"row (\d+) \(counted from 0\)"
+        text = re.sub(
+            place, lambda m: f"row {m[1]} (line {int(m[1]) + first} of the file)", str(error)
+        )
+        raise InputError(text) from None
 
 
 def n_rows(column: Column) -> int:

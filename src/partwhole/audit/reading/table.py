@@ -40,7 +40,7 @@ from partwhole.audit.reading.measured import read_features, read_weights
 from partwhole.audit.reading.ordered import Ordered, in_their_order, positions_of
 from partwhole.audit.reading.redundant import distinguishing
 from partwhole.audit.reading.several import occurrences, spread
-from partwhole.audit.reading.source import Source, n_rows
+from partwhole.audit.reading.source import Source, n_rows, with_lines
 from partwhole.audit.reading.sources import frame_of_columns, is_of_columns, open_source
 from partwhole.audit.reading.splits import (
     HoldOut,
@@ -135,74 +135,80 @@ def read_tables(
     parts = _parts(components, target, split, train, test, weights, features, bool(multi_hot))
     source = open_source(table)
     columns = _read(source, parts)
-    remarks = list(source.remarks)
-    named = {str(name) for _, name in columns["component"]}
-    columns["component"] = spread(columns["component"], multi_hot, tied, remarks)
-    in_bins = [pair for pair in columns["component"] if str(pair[1]) in set(map(str, bins or {}))]
-    lists = ordered if isinstance(ordered, Mapping) else dict.fromkeys(ordered)
-    in_order = {str(name) for name, listed in lists.items() if listed is None}
-    in_bins += [pair for pair in columns["component"] if str(pair[1]) in in_order]
-    as_numbers = [*in_bins, *columns["weight"], *columns["feature"]]
-    if target_kind != "labels":
-        as_numbers += columns["target"]
-    remarks += require_clear_commas(as_numbers, ", or read a target as labels")
-    binned(columns["component"], bins or {}, remarks)
-    kept = _without_missing(columns, missing, remarks)
-    coded, values = _components(columns["component"], ordered, remarks)
-    asked = partial(target_of_rows, columns["target"], target_kind)
-    # Before values are in an order that was asked for, on which no draw depends.
-    splits = _splits(split, columns, coded, values, kept, train, test, asked)
-    arranged = in_their_order(columns["component"], coded, values, ordered)
-    coded, values = arranged.coded, arranged.values
-    used = np.logical_or.reduce([part >= 0 for part, _, _ in splits]) & kept
-    heads = read_targets(columns["target"], used, target_kind)
-    names_of_components = tuple(str(name) for _, name in columns["component"])
-    shared = {
-        "weights": read_weights(columns["weight"], len(coded)),
-        "features": read_features(features, columns["feature"], len(coded)),
-        "source": source.name,
-        "first_line": source.line_of_first(len(coded)),
-        "occurrences": occurrences(coded, values, names_of_components, tied) if tied else None,
-    }
-    tables = []
-    for (part, names, of_split), head in product(splits, heads):
-        part = np.where(kept, part, LEFT_OUT)
-        here = [*remarks, *of_split]
-        codes, of_values, of_names = varying(coded, values, names_of_components, part, named, here)
-        codes, of_values, of_names = independent(codes, of_values, of_names, part, here)
-        here += head.remarks
-        of_head = "the target" if len(heads) == 1 else ", ".join(head.names)
-        here += trivial(codes, of_values, of_names, part, head.targets, head.label, of_head)
-        if len(heads) > 1:
-            names = (names[0], *(f"{name} ({of_head})" for name in names[1:]))
-        here += conflicts(
-            codes,
-            of_values,
-            head.targets,
-            head.label,
-            head.labels or head.hashed,
-            part,
-            names,
-            duplicates,
-        )
-        tables.append(
-            AuditTable(
-                components=codes,
-                targets=head.targets,
-                label=head.label,
-                split=part,
-                names=of_names,
-                values=of_values,
-                target=head.names,
-                labels=head.labels,
-                split_names=names,
-                remarks=tuple(here),
-                hashed=head.hashed,
-                positions=positions_of(arranged.positions, of_names, of_values),
-                **shared,
+    n = n_rows(columns["component"][0][0])
+    with with_lines(source.line_of_first(n)):
+        remarks = list(source.remarks)
+        named = {str(name) for _, name in columns["component"]}
+        columns["component"] = spread(columns["component"], multi_hot, tied, remarks)
+        in_bins = [
+            pair for pair in columns["component"] if str(pair[1]) in set(map(str, bins or {}))
+        ]
+        lists = ordered if isinstance(ordered, Mapping) else dict.fromkeys(ordered)
+        in_order = {str(name) for name, listed in lists.items() if listed is None}
+        in_bins += [pair for pair in columns["component"] if str(pair[1]) in in_order]
+        as_numbers = [*in_bins, *columns["weight"], *columns["feature"]]
+        if target_kind != "labels":
+            as_numbers += columns["target"]
+        remarks += require_clear_commas(as_numbers, ", or read a target as labels")
+        binned(columns["component"], bins or {}, remarks)
+        kept = _without_missing(columns, missing, remarks)
+        coded, values = _components(columns["component"], ordered, remarks)
+        asked = partial(target_of_rows, columns["target"], target_kind)
+        # Before values are in an order that was asked for, on which no draw depends.
+        splits = _splits(split, columns, coded, values, kept, train, test, asked)
+        arranged = in_their_order(columns["component"], coded, values, ordered)
+        coded, values = arranged.coded, arranged.values
+        used = np.logical_or.reduce([part >= 0 for part, _, _ in splits]) & kept
+        heads = read_targets(columns["target"], used, target_kind)
+        names_of_components = tuple(str(name) for _, name in columns["component"])
+        shared = {
+            "weights": read_weights(columns["weight"], len(coded)),
+            "features": read_features(features, columns["feature"], len(coded)),
+            "source": source.name,
+            "first_line": source.line_of_first(n),
+            "occurrences": occurrences(coded, values, names_of_components, tied) if tied else None,
+        }
+        tables = []
+        for (part, names, of_split), head in product(splits, heads):
+            part = np.where(kept, part, LEFT_OUT)
+            here = [*remarks, *of_split]
+            codes, of_values, of_names = varying(
+                coded, values, names_of_components, part, named, here
             )
-        )
-    return tuple(tables)
+            codes, of_values, of_names = independent(codes, of_values, of_names, part, here)
+            here += head.remarks
+            of_head = "the target" if len(heads) == 1 else ", ".join(head.names)
+            here += trivial(codes, of_values, of_names, part, head.targets, head.label, of_head)
+            if len(heads) > 1:
+                names = (names[0], *(f"{name} ({of_head})" for name in names[1:]))
+            here += conflicts(
+                codes,
+                of_values,
+                head.targets,
+                head.label,
+                head.labels or head.hashed,
+                part,
+                names,
+                duplicates,
+            )
+            tables.append(
+                AuditTable(
+                    components=codes,
+                    targets=head.targets,
+                    label=head.label,
+                    split=part,
+                    names=of_names,
+                    values=of_values,
+                    target=head.names,
+                    labels=head.labels,
+                    split_names=names,
+                    remarks=tuple(here),
+                    hashed=head.hashed,
+                    positions=positions_of(arranged.positions, of_names, of_values),
+                    **shared,
+                )
+            )
+        return tuple(tables)
 
 
 def _splits(
@@ -251,11 +257,12 @@ def _parts(
 ) -> dict[str, list[Hashable]]:
     """Return the names of columns by their role."""
     components = list(components)
+    apart = ", one by one, without commas" * any("," in str(name) for name in components)
     require(
         len(components) >= (1 if has_several else 2),
         "a combination has at least two components",
         f"{len(components)}" + "".join(f", {name!r}" for name in components),
-        "name the columns of the components",
+        f"name the columns of the components{apart}",
     )
     targets = list(target) if isinstance(target, list | tuple) else [target]
     targets = [] if target is None else targets
