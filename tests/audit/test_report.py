@@ -24,6 +24,7 @@ from partwhole.audit import HoldOut, Settings, UnsupportedSplit, audit_split
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.prediction.representation import measure
 from partwhole.audit.report import MOST_LISTED
+from partwhole.tasks import from_frame
 
 COLUMNS = ["first", "second"]
 BLOCKS = rows("a x 1 train", "b y 2 train", "a y 3 test", target=float)
@@ -573,3 +574,31 @@ def test_the_text_ends_its_additions_where_all_is_determined():
     text = flat(report)
     assert f"All are determined then; the page has {len(steps) - n_needed} more." in text
     assert "no change in what is determined" not in text
+
+
+@pytest.mark.parametrize(("strength", "doubted"), [(2.0, True), (0.0, False)])
+def test_a_supported_split_that_is_predicted_little_better_than_guessed_says_so(strength, doubted):
+    rng = np.random.default_rng(31)
+    a, b, c = (axis.ravel() for axis in np.meshgrid(range(4), range(4), range(3), indexing="ij"))
+    parts = [rng.normal(size=k) for k in (4, 4, 3)]
+    pairs = strength * rng.normal(size=(4, 4))
+    scores = 0.3 * (parts[0][a] + parts[1][b] + parts[2][c]) + pairs[a, b]
+    is_train = rng.random(48) < 0.85
+    table = pd.DataFrame({"a": a, "b": b, "c": c, "label": np.where(scores > 0, "yes", "no")})
+    table["split"] = np.where(is_train, "train", "test")
+    report = audit_split(table, ["a", "b", "c"], "label", "split", add=0)
+    assert report.verdict == "supported"
+    prediction = report.evidence[0].prediction
+    assert prediction is not None
+    point = prediction.points[prediction.reference]
+    # One hidden ReLU layer, but for its conjunctions of two parts.
+    kernel = features.OrderKernel.random_network(3, 1, 1)
+    task = from_frame(table, ["a", "b", "c"], "label", "split")
+    right = float((solve(task, kernel, intercept="free").test_margins > 0).mean())
+    assert point.accuracy == pytest.approx(right)
+    common = table["label"][~is_train].value_counts(normalize=True).max()
+    words = (
+        f"but such learners are predicted right in {right:.0%} of rows (the commonest label: "
+        f"{common:.0%})"
+    ).replace("%", " %")
+    assert (words in report.headline) == doubted

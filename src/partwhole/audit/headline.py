@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ANSWERS = ("yes", "no", "true", "false")
 # Largest difference of a label's shares in training and test that goes without saying.
 MOST_SHIFT = 0.05
+# Share of the possible gain over guessing below which accuracy is little more.
+NEAR_GUESSING = 0.25
 # Errors of predictions.
 OF_GUESSES = ("at-chance", "no-better-than-constant")
 # Errors that may be those of values and labels that training lacks.
@@ -93,7 +95,7 @@ def _at_the_required_order(report: AuditReport) -> str:
         sentence += ", without the measured representation"
     if silenced:
         sentence += f", with {count(silenced, 'error')} silenced"
-    doubts = (_at_the_measured, _at_given_saliences, _beyond_the_range)
+    doubts = (_at_the_measured, _at_given_saliences, _beyond_the_range, _near_guessing)
     return sentence + "".join(next(doubt(report), "") for doubt in doubts)
 
 
@@ -137,6 +139,22 @@ def _at_the_measured(report: AuditReport) -> Iterator[str]:
         else:
             slope = 0.0 if abs(point.leak_slope) < ROUNDING else point.leak_slope
             yield (f", but {where} predictions change by {number(slope)} where targets change by 1")
+
+
+def _near_guessing(report: AuditReport) -> Iterator[str]:
+    """Say how many rows are predicted right where that is little more than by guessing."""
+    for item in report.evidence:
+        prediction = item.prediction
+        if not item.case.has_labels or prediction is None or prediction.measured is not None:
+            continue
+        point = prediction.points[prediction.reference]
+        gain = point.balanced_accuracy - prediction.chance
+        if gain < NEAR_GUESSING * (prediction.balanced_ceiling - prediction.chance):
+            yield (
+                f", but such learners are predicted right in {percent(point.accuracy)} of rows "
+                f"(the commonest label: {percent(prediction.commonest)})"
+                f"{_of_split(report, item.case.name)}"
+            )
 
 
 def _at_given_saliences(report: AuditReport) -> Iterator[str]:
