@@ -39,7 +39,6 @@ extensions = [
 copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. ", True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-myst_enable_extensions = ["dollarmath"]
 default_role = "py:obj"  # code, with a link where it is a name of the reference
 autosummary_generate = False  # `site.py` writes the pages
 autodoc_typehints = "none"  # sections of parameters give shapes

@@ -104,9 +104,11 @@ def test_a_slider_at_its_end_gets_a_sentence_and_the_picture_comes_back(visit):
     slider = part.locator("input[name=part]")
     slider.focus()
     page.keyboard.press("End")
-    expect(part.locator(".says")).to_contain_text("; got a smallest salience of ")
+    expect(part.locator(".says")).to_contain_text("saliences of at most 1: lower one.")
     expect(part.locator("figure")).not_to_be_visible()
     page.keyboard.press("Home")
+    part.locator("input[name=pair]").focus()
+    page.keyboard.press("End")
     expect(part.locator(".says")).to_contain_text("18 of 18 held-out combinations are right.")
     expect(part.locator("figure")).to_be_visible()
 
@@ -149,7 +151,7 @@ def test_a_table_of_the_reader_is_audited_and_a_broken_one_gets_a_sentence(visit
         part.locator(".whole a").click()
     expect(opened.value.locator("h1")).to_be_visible()
     part.get_by_label("who").uncheck()
-    expect(says).not_to_contain_text("Supported if parts add up")
+    expect(says).to_contain_text("a combination has at least two components; got 1, 'what'; ")
     part.get_by_label("who").check()
     part.get_by_label("Target").select_option("split")
     expect(says).to_contain_text("; got 'split' as target and as split; ")
@@ -159,6 +161,67 @@ def test_a_table_of_the_reader_is_audited_and_a_broken_one_gets_a_sentence(visit
     )
     expect(says).to_contain_text("bad.csv")
     expect(says).to_contain_text("; got ")
+
+
+def test_of_a_refused_table_nothing_else_is_shown(visit):
+    """The chooser names a file: no other table is audited under its name."""
+    page = visit()
+    part = page.locator("#audit")
+    chooser, says = part.locator("input[type=file]"), part.locator(".says")
+    good = {"name": "good.csv", "mimeType": "text/csv", "buffer": TABLE}
+    bad = {"name": "bad.csv", "mimeType": "text/csv", "buffer": b"a,b\n1\n2,3,4\n"}
+    chooser.set_input_files(good)
+    expect(says).to_contain_text("Supported if parts add up (order 1)")
+    chooser.set_input_files(bad)
+    expect(says).to_contain_text("bad.csv")
+    assert part.locator("select, fieldset").count() == 0
+    assert part.locator("code").text_content() == ""
+    expect(part.locator("figure")).not_to_be_visible()
+    chooser.set_input_files(good)
+    expect(says).to_contain_text("Supported if parts add up (order 1)")
+    page.evaluate("document.querySelector('#audit input').value = ''")
+    large = {"name": "large.csv", "mimeType": "text/csv", "buffer": b"a" * ((40 << 20) + 1)}
+    chooser.set_input_files(large)
+    expect(says).to_contain_text("at most 40 MiB; got large.csv of 41 MiB; use partwhole audit.")
+    assert part.locator("select, fieldset").count() == 0
+
+
+def test_of_two_tables_the_last_one_counts(visit):
+    page = visit()
+    part = page.locator("#audit")
+    chooser = part.locator("input[type=file]")
+    held = []
+    page.route("**/columns", lambda route: held.append(route), times=1)
+    slow = {"name": "slow.csv", "mimeType": "text/csv", "buffer": TABLE}
+    chooser.set_input_files(slow)
+    expect(part.locator(".says")).to_have_text("Reading slow.csv …")
+    fast = {"name": "fast.csv", "mimeType": "text/csv", "buffer": TABLE.replace(b"who", b"where")}
+    chooser.set_input_files(fast)
+    expect(part.locator("code")).to_contain_text("fast.csv")
+    held[0].continue_()
+    page.wait_for_timeout(500)
+    expect(part.locator("code")).to_contain_text("fast.csv")
+    expect(part.get_by_label("where")).to_be_checked()
+
+
+def test_back_from_a_chapter_the_page_says_what_its_sliders_say(visit):
+    page = visit()
+    part = page.locator("#leak")
+    part.locator("input[name=salience]").focus()
+    page.keyboard.press("Home")
+    expect(part.locator(".says")).to_have_text(PANELS[0].answer({"salience": 0.02}).says)
+    part.locator(".source a").click()
+    expect(page.locator("h1")).to_contain_text("What will a learner answer")
+    page.go_back()
+    page.wait_for_selector("#leak img:not([hidden])")
+    value = part.locator("input[name=salience]").get_attribute("aria-valuetext")
+    assert part.locator("output").first.inner_text() == value
+    expected = PANELS[0].answer({"salience": float(value or "nan")}).says
+    expect(part.locator(".says")).to_have_text(expected)
+    place = part.locator("input[name=salience]").evaluate("e => +e.value")
+    assert part.locator("input[name=salience]").evaluate("e => e.dataset.values").split(",")[
+        place
+    ] == value  # fmt: skip
 
 
 def test_a_stopped_explorer_says_so(visit):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 import webbrowser
+from threading import Thread
+
+import pytest
 
 from partwhole.cli.explore import explore
 from partwhole.explorer.server import Explorer
 
 
-def test_the_command_says_where_the_page_is_and_ends_when_interrupted():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_says_where_the_page_is_and_ends_when_interrupted(number):
     command = [sys.executable, "-m", "partwhole", "explore", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -21,9 +27,31 @@ def test_the_command_says_where_the_page_is_and_ends_when_interrupted():
         assert line == f"The explorer is at {address} until you press Ctrl-C.\n"
         with urllib.request.urlopen(address) as reply:
             assert b"What will it do, and why?" in reply.read()
+        process.send_signal(number)
+        assert process.stdout.read() == "Closing.\n"
+        assert process.wait(timeout=60) == 0
+
+
+def test_an_answer_is_waited_for_and_tables_are_deleted():
+    """Python that ends while a thread computes is aborted."""
+    command = [sys.executable, "-m", "partwhole", "explore", "--no-browser"]
+    question = {"panel": "gates", "values": {"n_units": 30, "gap": 0.02, "seed": 0}}
+    body = json.dumps(question | {"narrow": False, "file": None}).encode()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        address = process.stdout.readline().decode().split()[4]
+        kind = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{address}answer", body, kind)
+        replies: list[bytes] = []
+        thread = Thread(target=lambda: replies.append(urllib.request.urlopen(request).read()))
+        thread.start()
+        time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == "Closed.\n"
-        assert process.wait(timeout=30) == 0
+        assert (process.stdout.read(), process.stderr.read()) == (b"Closing.\n", b"")
+        assert process.wait(timeout=60) == 0
+        thread.join()
+    assert json.loads(replies[0])["picture"]
 
 
 def test_the_command_opens_the_browser_unless_told_not_to(monkeypatch):
@@ -34,8 +62,10 @@ def test_the_command_opens_the_browser_unless_told_not_to(monkeypatch):
 
     monkeypatch.setattr(webbrowser, "open", opened.append)
     monkeypatch.setattr(Explorer, "serve_forever", interrupted)
+    before = signal.getsignal(signal.SIGTERM)
     explore(browser=False)
     assert opened == []
+    assert signal.getsignal(signal.SIGTERM) == before
     explore()
     (address,) = opened
     assert address.startswith("http://127.0.0.1:")

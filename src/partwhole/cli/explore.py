@@ -18,15 +18,30 @@ def explore(
         port: Of the page, at 127.0.0.1; any that is free by default.
         browser: Open the page in the browser.
     """
+    import os
+    import signal
     import webbrowser
 
-    from partwhole.explorer.server import Explorer
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
 
-    with Explorer(port) as explorer:
-        print(f"The explorer is at {explorer.address} until you press Ctrl-C.", flush=True)
-        if browser:
-            webbrowser.open(explorer.address)
-        try:
-            explorer.serve_forever()
-        except KeyboardInterrupt:
-            print("Closed.")
+    # A terminal that is closed sends the second, which not all systems have.
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = [signal.signal(number, end) for number in signals]
+    try:
+        from partwhole.explorer.server import Explorer
+
+        with Explorer(port) as explorer:
+            print(f"The explorer is at {explorer.address} until you press Ctrl-C.", flush=True)
+            if browser:
+                webbrowser.open(explorer.address)
+            try:
+                explorer.serve_forever()
+            except KeyboardInterrupt:
+                print("Closing.", flush=True)
+    except KeyboardInterrupt:
+        # Pressed again, or before there was a page: nothing is waited for.
+        os._exit(130)
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)

@@ -67,6 +67,7 @@ def chapter(name: str, others: tuple[str, ...]) -> str:
     blocks = re.split(r"(```.*?```|`[^`\n]+`)", text, flags=re.DOTALL)
     blocks[::2] = [FORMULA.sub(keep, block) for block in blocks[::2]]  # every second one is code
     markup = MarkdownIt("commonmark").enable("table").render("".join(blocks))
+    markup = re.sub(r"<p>In forty lines each:.*?</p>", "", markup, flags=re.DOTALL)
     markup = re.sub(r"\n+</code>", "</code>", LINK.sub(link, IMAGE.sub(image, markup)))
     numbers = count(1)
     markup = WIDE.sub(lambda match: str(_scrolling(match, next(numbers))), markup)

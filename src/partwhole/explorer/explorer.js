@@ -75,9 +75,10 @@ function listColumns(form, table) {
 }
 
 function connect(form) {
-  let waiting = false, again = false, file = null;
+  let waiting = false, again = false, file = null, chosen = 0, ready = true;
 
   async function ask() {
+    if (!ready) return;
     if (waiting) {
       again = true;
       return;
@@ -85,25 +86,38 @@ function connect(form) {
     waiting = true;
     do {
       again = false;
+      const table = chosen;
       const question = { panel: form.dataset.panel, values: valuesOf(form), narrow: narrow.matches, file };
       const answer = await post("answer", question);
-      if (!again || answer.picture) show(form, answer);
-    } while (again);
+      if (table === chosen && (!again || answer.picture)) show(form, answer);
+    } while (again && ready);
     waiting = false;
   }
 
-  async function choose(chosen) {
-    if (chosen && chosen.size > LARGEST)
-      return show(form, { says: `The explorer reads tables of at most ${LARGEST >> 20} MiB; got ${chosen.name} of ${chosen.size >> 20} MiB; use partwhole audit.`, picture: "", code: null });
-    const bytes = chosen && new Uint8Array(await chosen.arrayBuffer());
-    let text = "";
-    if (bytes) for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
-    const table = await post("columns", { file: chosen && { name: chosen.name, data: btoa(text) } });
-    file = table.file ?? null;
-    if (table.columns) {
-      listColumns(form, table);
-      await ask();
-    } else show(form, table);
+  // Nothing is asked of a table until its columns are there, and only the last one counts.
+  async function choose(table) {
+    const number = ++chosen;
+    ready = false;
+    const place = form.querySelector(".columns");
+    if (table) {
+      place.replaceChildren();
+      show(form, { says: `Reading ${table.name} …`, picture: "", code: "" });
+    }
+    let answer;
+    if (table && table.size > LARGEST) {
+      const sizes = `at most ${LARGEST >> 20} MiB; got ${table.name} of ${Math.ceil(table.size / 2 ** 20)} MiB`;
+      answer = { says: `The explorer reads tables of ${sizes}; use partwhole audit.`, picture: "", code: "" };
+    } else answer = await post("columns", { file: table && { name: table.name, data: await base64(table) } });
+    if (number !== chosen) return;
+    if (!answer.columns) {
+      show(form, answer);
+      return;
+    }
+    file = answer.file;
+    listColumns(form, answer);
+    if (table) form.closest("section").querySelector(".says").textContent = `Auditing ${table.name} …`;
+    ready = true;
+    await ask();
   }
 
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -112,16 +126,33 @@ function connect(form) {
     if (event.target.type === "range") label(event.target);
     ask();
   });
+  for (const slider of form.querySelectorAll("input[type=range]")) label(slider);
   const chooser = form.querySelector("input[type=file]");
-  if (chooser) chooser.addEventListener("change", () => choose(chooser.files[0] ?? null));
+  if (chooser) {
+    chooser.value = "";
+    chooser.addEventListener("change", () => choose(chooser.files[0] ?? null));
+  }
   narrow.addEventListener("change", ask);
   return chooser ? choose(null) : ask();
 }
 
+async function base64(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
+  return btoa(text);
+}
+
 for (const button of document.querySelectorAll(".copy"))
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
-    button.textContent = "Copied";
+    const code = button.parentElement.querySelector("code");
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(code);
+      button.textContent = "Selected: copy by hand";
+    }
     setTimeout(() => (button.textContent = "Copy"), 2000);
   });
 

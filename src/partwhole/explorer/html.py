@@ -27,7 +27,10 @@ def explorer(panels: tuple[Panel, ...], titles: dict[str, str]) -> str:
         "partwhole: the explorer",
         header=join(tag("h1", "What will it do, and why?"), tag("p", lead, class_="lead")),
         nav=links,
-        main=[_panel(panel, titles[panel.chapter]) for panel in panels],
+        main=join(
+            tag("noscript", tag("p", "The panels need JavaScript.", class_="notice")),
+            [_panel(panel, titles[panel.chapter]) for panel in panels],
+        ),
         footer=tag("p", "All answers are computed on this machine; nothing leaves it."),
         style=(HERE / "explorer.css").read_text("utf-8"),
         script=(HERE / "explorer.js").read_text("utf-8"),
@@ -45,6 +48,7 @@ def _panel(panel: Panel, chapter: str) -> Html:
         [_slider(panel, *item) for item in sliders.items()],
         _table(panel, columns) if columns else None,
         data_panel=name,
+        autocomplete="off",
         aria_labelledby=f"{name}-title",
     )
     return section(

@@ -1,7 +1,7 @@
 """A panel of the explorer: a function that draws and prints, with controls for its arguments.
 
 The body of the function is the code that a reader copies: lines that set the arguments and create
-the axes stand before it, and nothing else differs.
+the axes stand before it, and its `yield`, between what is computed and what is drawn, is left out.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import ast
 import inspect
 import io
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from textwrap import dedent
@@ -22,14 +22,14 @@ from partwhole._checks import InputError
 from partwhole._figures import STYLE
 from partwhole.audit import AuditReport
 from partwhole.explorer.controls import Column, Slider
-from partwhole.limits.limit import Limit, Outcome
+from partwhole.page import visible
 
-UNDECIDED = (Outcome.INACCURATE, Outcome.MAX_STEPS)
+UNDECIDED = ("INACCURATE", "MAX_STEPS")  # outcomes of limits and of paths
 FIGURE = 'figure, axes = plt.subplots(1, 2, figsize=(6.6, 2.8), layout="constrained")'
 # Fixed margins are drawn in half of the time that a layout takes which looks at all labels.
 WIDE: dict[Any, Any] = {"left": 0.1, "right": 0.97, "bottom": 0.19, "top": 0.9, "wspace": 0.42}
 NARROW: dict[Any, Any] = {"left": 0.19, "right": 0.95, "bottom": 0.09, "top": 0.95, "hspace": 0.34}
-_DRAWING = Lock()  # what is printed, and the style of figures, are those of the process
+_DRAWING = Lock()  # the style of figures is that of the process
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,19 @@ class Panel:
 
     Parameters
     ----------
-    draw : function
-        Its first argument is a list of two axes; the others have defaults, at which the page opens,
-        and a `Slider` or `Column` as annotation, or none for the path of a table. It may return a
-        limit or a report. The docstring of its module is the title, the text and what the picture
-        shows.
+    draw : generator function
+        Its first argument is a list of two axes, its second what it calls to print; the others have
+        defaults, at which the page opens, and a `Slider` or `Column` as annotation, or none for the
+        path of a table. It yields once what it has computed, a limit, a path or a report, and then
+        draws. SystemExit with a sentence ends it where there is no answer. The docstring of its
+        module is the title, the text and what the picture shows.
     chapter : str
         A page of the guide, without its ending.
     compiles : bool, default False
         Whether the first answer takes seconds, in which JAX compiles the flow.
     """
 
-    draw: Callable[..., Limit | AuditReport | None]
+    draw: Callable[..., Iterator[Any]]
     chapter: str
     compiles: bool = False
 
@@ -82,7 +83,7 @@ class Panel:
     @cached_property
     def starts(self) -> dict[str, Any]:
         """Return the values at which the page opens, by argument."""
-        arguments = list(inspect.signature(self.draw).parameters.values())[1:]
+        arguments = list(inspect.signature(self.draw).parameters.values())[2:]
         return {argument.name: argument.default for argument in arguments}
 
     @cached_property
@@ -117,8 +118,9 @@ class Panel:
         source = inspect.getsource(self.draw)
         (function,) = ast.parse(source).body
         assert isinstance(function, ast.FunctionDef)
-        body = [node for node in function.body if not isinstance(node, ast.Return)]
+        body = function.body
         lines = source.splitlines()[body[0].lineno - 1 : body[-1].end_lineno]
+        lines = [line for line in lines if not line.startswith("    yield ")]
         used = {node.id for part in body for node in ast.walk(part) if isinstance(node, ast.Name)}
         imports = ["import matplotlib.pyplot as plt"]
         for node in ast.parse(inspect.getsource(sys.modules[self.draw.__module__])).body:
@@ -171,19 +173,27 @@ class Panel:
         import matplotlib as mpl
         from matplotlib.figure import Figure
 
-        code, printed = self.code(values), io.StringIO()
+        code = self.code(values)
+        lines: list[str] = []
         style: dict[Any, Any] = {"figure.constrained_layout.use": False, "svg.fonttype": "none"}
-        with _DRAWING, mpl.rc_context(STYLE | style), redirect_stdout(printed):
-            figure = Figure(figsize=(3.6, 5.6) if narrow else (6.6, 2.8))
-            axes = figure.subplots(2, 1) if narrow else figure.subplots(1, 2)
-            figure.subplots_adjust(**(NARROW if narrow else WIDE))
-            try:
-                result = self.draw(list(axes), **values)
-            except InputError as error:
-                return Answer(str(error), code)
-            if isinstance(result, Limit) and result.outcome in UNDECIDED:
-                return Answer(f"{result.outcome.value}.".capitalize(), code)
-            file = io.BytesIO()
-            figure.savefig(file, format="svg", metadata={"Date": None})
+        drawn = self.draw(
+            axes := [], lambda *words: lines.append(" ".join(map(str, words))), **values
+        )
+        try:
+            result = next(drawn)
+            outcome = getattr(result, "outcome", None)
+            if outcome is not None and outcome.name in UNDECIDED:
+                return Answer(f"{outcome.value}.".capitalize(), code)
+            with _DRAWING, mpl.rc_context(STYLE | style), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of signs that a font lacks
+                figure = Figure(figsize=(3.6, 5.6) if narrow else (6.6, 2.8))
+                axes += list(figure.subplots(2, 1) if narrow else figure.subplots(1, 2))
+                figure.subplots_adjust(**(NARROW if narrow else WIDE))
+                next(drawn, None)
+                file = io.BytesIO()
+                figure.savefig(file, format="svg", metadata={"Date": None})
+        except (InputError, SystemExit) as error:
+            return Answer(str(error), code)
+        picture = visible(file.getvalue().decode())
         report = result if isinstance(result, AuditReport) else None
-        return Answer(printed.getvalue().strip(), code, file.getvalue().decode(), report)
+        return Answer("\n".join(lines), code, picture, report)

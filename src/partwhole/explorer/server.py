@@ -6,12 +6,14 @@ import base64
 import json
 import os
 import re
+import sys
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
+from secrets import token_urlsafe
 from tempfile import TemporaryDirectory
-from threading import Thread
+from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,6 +25,7 @@ from partwhole.explorer.controls import EXAMPLE
 from partwhole.explorer.html import explorer
 from partwhole.explorer.panels import PANELS
 from partwhole.explorer.tables import columns
+from partwhole.page import visible
 
 if TYPE_CHECKING:
     from partwhole.audit import AuditReport
@@ -40,8 +43,8 @@ class Table(NamedTuple):
     place: Path
 
     def named(self, text: str) -> str:
-        """Return a text with the table's name where it has its place."""
-        for place in (self.place.as_posix(), str(self.place), self.place.name):
+        """Return a text with the table's name where it has its place, or the name there."""
+        for place in (self.place.as_posix(), str(self.place)):
             text = text.replace(place, self.name)
         return text
 
@@ -53,6 +56,11 @@ class Explorer(ThreadingHTTPServer):
     ----------
     port : int, default 0
         0 for any that is free.
+
+    Attributes
+    ----------
+    address : str
+        Of the page. A random word in it keeps others on a shared machine out.
 
     Raises
     ------
@@ -69,6 +77,7 @@ class Explorer(ThreadingHTTPServer):
         needs("explore", "partwhole explore")
         self.folder = TemporaryDirectory(prefix="partwhole-explorer-")
         self.compiling = Thread(target=_compile, daemon=True)
+        self.idle, self.n_busy = Condition(), 0  # answers that are computed now
         try:
             super().__init__((ADDRESS, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -76,6 +85,7 @@ class Explorer(ThreadingHTTPServer):
                 f"the explorer's port is free, from 1 to 65535; got {port}; name another, or leave "
                 "it out"
             ) from error
+        self.address = f"http://{ADDRESS}:{self.server_port}/{token_urlsafe(12)}/"
         self.panels = {panel.name: panel for panel in PANELS}
         self.page = explorer(PANELS, {name: title_of(name) for name in CHAPTERS})
         self.tables: dict[str, Table] = {}
@@ -83,17 +93,20 @@ class Explorer(ThreadingHTTPServer):
         self.numbers = count()
         self.compiling.start()
 
-    @property
-    def address(self) -> str:
-        """Return the page's address."""
-        return f"http://{ADDRESS}:{self.server_port}/"
-
     def server_close(self) -> None:
         """Stop, and delete the tables."""
         super().server_close()
         self.folder.cleanup()
-        if self.compiling.is_alive():  # Python that ends while JAX compiles is aborted
+        # Python that ends while other threads compute or compile is aborted.
+        if self.compiling.is_alive():
             self.compiling.join()
+        with self.idle:
+            self.idle.wait_for(lambda: self.n_busy == 0)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing of pages that were closed while they were answered."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     def columns(self, file: dict[str, str] | None) -> dict[str, Any]:
         """Keep a table, and return its columns with a guess of their roles.
@@ -106,11 +119,11 @@ class Explorer(ThreadingHTTPServer):
         if file is None:
             key, (names, guess) = None, columns(Path(EXAMPLE))
         else:
-            # The name is shown; on disk only its ending is used.
-            name = re.sub(r"[^\w .()-]", "_", file["name"])[-80:]
-            ending = re.search(r"(\.\w{1,8}){1,2}$", name)
+            name = visible(file["name"])
             key = str(next(self.numbers))
-            place = Path(self.folder.name, f"{key}{ending[0] if ending else ''}")
+            folder = Path(self.folder.name, key)
+            folder.mkdir()
+            place = folder / re.sub(r"[^\w .()'-]", "_", name)[-80:].lstrip(".")
             place.write_bytes(base64.b64decode(file["data"], validate=True))
             table = Table(name, place)
             try:
@@ -169,7 +182,7 @@ def _keep(kept: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _refusal(sentence: str) -> dict[str, Any]:
-    return {"says": sentence, "picture": "", "code": None, "page": None}
+    return {"says": sentence, "picture": "", "code": "", "page": None}
 
 
 def _compile() -> None:
@@ -196,10 +209,10 @@ class _Handler(BaseHTTPRequestHandler):
         return self.server
 
     def do_GET(self) -> None:
-        page = urlsplit(self.path).path.removeprefix("/")
-        name = page.removesuffix(".html")
-        if not self._is_local():
-            self._send(403, "text/plain", "This explorer answers on its own machine only.")
+        page = self._asked()
+        name = (page or "").removesuffix(".html")
+        if page is None:
+            self._send(403, "text/plain", "This explorer answers at the address that it printed.")
         elif page == "":
             self._send(200, "text/html", self.explorer.page)
         elif name in CHAPTERS:
@@ -207,31 +220,40 @@ class _Handler(BaseHTTPRequestHandler):
         elif page in self.explorer.reports:
             self._send(200, "text/html", self.explorer.reports[page].to_html())
         else:
-            self._send(404, "text/plain", "There is no such page; the explorer is at /.")
+            self._send(404, "text/plain", "The explorer has no such page.")
 
     def do_POST(self) -> None:
-        answers = {"/answer": self.explorer.answer, "/columns": self.explorer.columns}
-        size = int(self.headers.get("Content-Length") or 0)
-        is_known = self.path in answers and size <= LARGEST
-        if not (is_known and self._is_local() and self._is_of_page()):
+        answers = {"answer": self.explorer.answer, "columns": self.explorer.columns}
+        asked, size = self._asked(), self.headers.get("Content-Length", "")
+        # Pages of other servers may not send this kind without asking first.
+        is_of_page = self.headers.get_content_type() == "application/json"
+        if asked not in answers or not is_of_page or not (size.isdigit() and int(size) <= LARGEST):
             self.close_connection = True
             self._send(403, "text/plain", "This explorer answers its own page only.")
             return
+        question = self.rfile.read(int(size))
+        explorer = self.explorer
+        with explorer.idle:
+            explorer.n_busy += 1
         try:
-            question = json.loads(self.rfile.read(size))
-            answer: Any = answers[self.path](**question)
+            answer: Any = answers[asked](**json.loads(question))
         except Exception as error:
             answer = _refusal(own_failure(error))
+        finally:
+            with explorer.idle:
+                explorer.n_busy -= 1
+                explorer.idle.notify_all()
         self._send(200, "application/json", json.dumps(answer))
 
-    def _is_local(self) -> bool:
-        """Return whether the page was asked for by an address of this machine, not by a name."""
-        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
-        return host in (ADDRESS, "localhost")
-
-    def _is_of_page(self) -> bool:
-        # Pages of other servers may not send this kind without asking first.
-        return self.headers.get_content_type() == "application/json"
+    def _asked(self) -> str | None:
+        """Return the page that is asked for; None for what others than the reader ask."""
+        try:
+            host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        except ValueError:
+            return None
+        before = urlsplit(self.explorer.address).path
+        is_local = host in (ADDRESS, "localhost")
+        return self.path.removeprefix(before) if is_local and self.path.startswith(before) else None
 
     def _send(self, status: int, kind: str, text: str) -> None:
         body = text.encode()
@@ -239,6 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Frame-Options", "DENY")
         self.end_headers()
         self.wfile.write(body)
 

@@ -10,6 +10,7 @@ sums: those held out lie on a line that is less steep than the diagonal.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,13 +22,15 @@ from partwhole.limits.limit import Limit
 
 def leak(
     axes: list[Any],
-    salience: Annotated[float, Slider("Salience of a number", even(0.02, 0.5, 0.02))] = 0.4,
+    print: Callable[..., None],
+    salience: Annotated[float, Slider("Salience of a number", even(0.02, 0.48, 0.02))] = 0.4,
     n_anchors: Annotated[int, Slider("Anchors", (1, 2, 3, 4))] = 1,
-) -> Limit:
+) -> Iterator[Limit]:
     anchors = {1: [0], 2: [-1, 1], 3: [-2, 0, 2], 4: [-3, -1, 1, 3]}[n_anchors]
     task = pw.tasks.symbolic_addition(range(-3, 4), anchors)
     kernel = pw.features.OverlapKernel.from_salience([salience], n_components=2)
     limit = pw.solve(task, kernel, intercept="free")
+    yield limit
 
     unseen = ~task.is_train
     slope = np.polyfit(task.targets[unseen], limit.predictions[unseen], deg=1)[0]
@@ -36,4 +39,3 @@ def leak(
 
     limit.plot(axes[0])
     limit.plot(axes[1], kind="scatter")
-    return limit
