@@ -25,7 +25,7 @@ ELSEWHERE = {
     "studies/README.md": "studies.md",
 }
 CONTENTS = {
-    "Start": ["your-recording", "your-network", "audit", "explorer", "gallery/index"],
+    "Start": ["your-theory", "your-recording", "audit", "your-network", "explorer", "gallery/index"],
     "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
     "Papers": ["papers"],
     "How to": ["rules", "command", "studies", "your-images", "torch", "following", "clusters"],
