@@ -25,7 +25,14 @@ ELSEWHERE = {
     "studies/README.md": "studies.md",
 }
 CONTENTS = {
-    "Start": ["your-theory", "your-recording", "audit", "your-network", "explorer", "gallery/index"],
+    "Start": [
+        "your-theory",
+        "your-recording",
+        "audit",
+        "your-network",
+        "explorer",
+        "gallery/index",
+    ],
     "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
     "Papers": ["papers"],
     "How to": ["rules", "command", "studies", "your-images", "torch", "following", "clusters"],
@@ -197,7 +204,27 @@ def _directive(name: str, member: object) -> str:
     if inspect.isfunction(member):
         return f".. autofunction:: {name}"
     value = " ".join(repr(member).split())
-    return f".. py:data:: {name}\n   :value: {value if len(value) < 200 else '...'}"
+    lines = [f".. py:data:: {name}", f"   :value: {value if len(value) < 200 else '...'}"]
+    module, words = _words_of(name)
+    if module.rpartition(".")[2][:1] != "_":
+        page = f"../../_modules/{module.replace('.', '/')}.html"
+        words += ["", f"`Source <{page}>`__"]
+    return "\n".join([*lines, "", *(f"   {line}" for line in words)])
+
+
+def _words_of(name: str) -> tuple[str, list[str]]:
+    """Return the module that assigns a constant, and the comment or string that describes it."""
+    from sphinx.pycode import ModuleAnalyzer  # pyright: ignore[reportMissingImports]
+
+    room, _, last = name.rpartition(".")
+    path = getattr(importlib.import_module(room), "__path__", ())
+    below = [module.name for module in pkgutil.walk_packages(path, f"{room}.")]
+    for module in [*below, "partwhole._figures"]:
+        analyzer = ModuleAnalyzer.for_module(module)
+        analyzer.analyze()
+        if ("", last) in analyzer.attr_docs:
+            return module, analyzer.attr_docs["", last]
+    raise ValueError(f"no module of {room} says what {last} is")
 
 
 def _title(words: str, line: str = "=") -> str:

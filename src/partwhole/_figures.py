@@ -12,7 +12,7 @@ from partwhole._extras import needs
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette, which people with any kind of colour vision can distinguish.
+#: Okabe and Ito's palette, which people with any kind of colour vision can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 STYLE: dict[Any, Any] = {

@@ -65,6 +65,13 @@ def test_the_command_takes_a_classifier(tmp_path, capsys):
     files = [str(tmp_path / "responses.npy"), str(tmp_path / "table.csv")]
     main(["measure", *files, "--classifier", "svm", "--bootstrap", "20"])
     assert "Linear support vector machines (C = " in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["measure", *files, "--held-out", "none", "--output", str(tmp_path / "rows.csv")])
+    assert capsys.readouterr() == (
+        "",
+        "partwhole: --output has a row for each held-out condition; got --held-out none; leave one "
+        "of them out\n",
+    )
 
 
 @pytest.mark.parametrize(("classifier", "options", "sentence"), [

@@ -17,6 +17,7 @@ from quick_measures import few_repetitions, quick
 import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.cli.measure import measure as measure_files
+from partwhole.measurement.abstraction import abstraction_of
 from partwhole.measurement.readout_words import verdicts_of
 from partwhole.measurement.verdicts import grading_in_words, headline, structure_in_words
 from partwhole.measures import ccgp, parallelism, salience, shattering_dimensionality
@@ -495,3 +496,13 @@ def test_units_and_offsets_change_no_verdict(factor):
     np.testing.assert_allclose(
         moved.saliences_to_frame().iloc[:, 2:], plain().saliences_to_frame().iloc[:, 2:], atol=1e-7
     )
+
+
+def test_decoders_of_very_many_conditions_are_left_out():
+    """Of 290 conditions, systems of equations at each place of a null take minutes."""
+    rng = np.random.default_rng(0)
+    conditions = rng.integers(0, 2, size=(300, 12))
+    responses = rng.normal(size=(300, 20)) + conditions @ rng.normal(size=(12, 20))
+    recording = pw.recordings.from_trials(responses, conditions)
+    _, notes = abstraction_of(recording, 0, False)
+    assert sum("are left out, as they would take long" in note for note in notes) == 2

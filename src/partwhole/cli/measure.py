@@ -81,6 +81,12 @@ def measure(
     chosen = {option: path for option, path in files.items() if path is not None}
     inputs = [("RESPONSES", Path(responses)), ("CONDITIONS", Path(conditions))]
     check_outputs(list(chosen.items()), inputs)
+    require(
+        output is None or held_out != "none" or split is not None,
+        "--output has a row for each held-out condition",
+        "--held-out none",
+        "leave one of them out",
+    )
     recording = read(
         responses,
         conditions,

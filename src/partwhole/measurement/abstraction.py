@@ -132,6 +132,8 @@ def _work_of_split(recording: Recording) -> float:
         of_pair = np.add.outer(counts, counts)[np.triu_indices(len(counts), 1)]
         trials = n * of_pair / len(column)
         work += float(np.sum(trials + REPETITIONS * of_pair)) * min(n, p) ** 2
+        # A system of equations at each place of the null.
+        work += REPETITIONS * float(np.sum(of_pair.astype(float) ** 3))
     return max(work, 1.0)
 
 

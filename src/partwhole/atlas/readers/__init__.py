@@ -10,6 +10,7 @@ from partwhole.atlas.readers.questions import CFQ
 from partwhole.atlas.readers.scenes import COGENT
 from partwhole.atlas.readers.sentences import COGS
 
+#: The published benchmarks that `find_splits` knows, with the forms of their files.
 BENCHMARKS = (
     SCAN, COGS, CFQ, GSCAN, PCFG,
     MIT_STATES, UT_ZAPPOS, C_GQA,

@@ -69,7 +69,9 @@ class Smoothing:
     truncate: Positive = 6.0
 
 
+#: The smoothing of published paths.
 PUBLISHED = Smoothing()
+#: Every reading as it is.
 RAW = Smoothing(0, 0, 0, 0)
 
 
