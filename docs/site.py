@@ -206,9 +206,9 @@ def _directive(name: str, member: object) -> str:
     value = " ".join(repr(member).split())
     lines = [f".. py:data:: {name}", f"   :value: {value if len(value) < 200 else '...'}"]
     module, words = _words_of(name)
-    if module.rpartition(".")[2][:1] != "_":
-        page = f"../../_modules/{module.replace('.', '/')}.html"
-        words += ["", f"`Source <{page}>`__"]
+    page = f"../../_modules/{module.replace('.', '/')}.html"
+    has_page = "._" not in module and not hasattr(importlib.import_module(module), "__path__")
+    words += ["", f"`Source <{page}>`__" if has_page else f"Defined in ``{module}``."]
     return "\n".join([*lines, "", *(f"   {line}" for line in words)])
 
 
