@@ -39,6 +39,15 @@ class LearnedGates(eqx.Module):
     ------
     InputError
         For no units.
+
+    Examples
+    --------
+    An input closes gates (-1) that its opposite opens (0):
+
+    >>> network = GatedNetwork.draw(2, [LearnedGates(3), 1], seed=0)  # a ReLU network
+    >>> contexts, _ = network.open_gates(np.array([[1.0, 2.0], [-1.0, -2.0]]))
+    >>> contexts.tolist()
+    [[-1, 0, 0], [0, -1, -1]]
     """
 
     n_units: Count = eqx.field(static=True)

@@ -23,6 +23,17 @@ class Network(Protocol):
     Networks are read, trained and saved through these members. A family may have many networks
     along leading axes of all its arrays: its property `lead` then has their lengths, and
     `n_outputs` the number of outputs of each, which any family may define to save tracing.
+
+    Examples
+    --------
+    >>> from partwhole.networks import mlp
+    >>> network = mlp(3, 2, 8, seed=0)
+    >>> isinstance(network, Network), isinstance(eqx.nn.Identity(), Network)
+    (True, False)
+    >>> inputs = np.ones((5, 3), np.float32)
+    >>> layers = each_layer(network, jax.numpy.asarray(inputs), network.contexts(inputs))
+    >>> {name: layer.shape for name, layer in zip(network.names, layers, strict=True)}
+    {'layer 1': (5, 8), 'output': (5, 3)}
     """
 
     @property

@@ -96,6 +96,19 @@ def load_network(path: str | Path, *, kinds: Sequence[type] = ()) -> Any:
     ------
     InputError
         For a file that doesn't exist, that holds no network, or a network of other classes.
+
+    Examples
+    --------
+    A class of your own is passed in `kinds`:
+
+    >>> import tempfile
+    >>> class Scaling(eqx.Module):
+    ...     factors: jax.Array
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_network(Scaling(jax.numpy.array([0.5, 2.0])), f"{folder}/network.npz")
+    ...     network = load_network(f"{folder}/network.npz", kinds=[Scaling])
+    >>> network.factors.tolist()
+    [0.5, 2.0]
     """
     place = Path(path)
     rule, remedy = "a network is read from a file of save_network", "pass the path of one"
