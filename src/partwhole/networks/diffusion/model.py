@@ -47,6 +47,14 @@ class Words(eqx.Module):
     ----------
     vectors : float array, shape (v - 1, d)
         One for each token except 0, an absent word, which adds nothing.
+
+    Examples
+    --------
+    Token 0 adds nothing, and order doesn't count:
+
+    >>> words = Words(jnp.array([[1.0, 0.0], [0.0, 10.0]]))
+    >>> words(jnp.array([[1, 0], [1, 2], [2, 1]])).tolist()
+    [[1.0, 0.0], [1.0, 10.0], [1.0, 10.0]]
     """
 
     vectors: Float[Array, "_ d"]
@@ -69,6 +77,16 @@ class ConditionEmbedding(eqx.Module):
     ----------
     parts : tuple of float arrays, shapes (n, units)
         One for each block of the model.
+
+    Examples
+    --------
+    >>> from partwhole.networks.diffusion import diffusion_model
+    >>> model = diffusion_model("vector", condition=2, seed=0)
+    >>> big = model.embed(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    >>> small = model.embed(np.array([[0.0, 0.0], [0.0, 1.0]]))
+    >>> moved = big + 2.0 * (small - big).mean()
+    >>> len(moved), [part.shape for part in moved.parts]  # two conditions, three blocks
+    (2, [(2, 64), (2, 64), (2, 64)])
     """
 
     parts: tuple[Float[Array, "n _"], ...]
@@ -118,6 +136,15 @@ class DiffusionModel(eqx.Module):
         Of a sample: (height, width, channels) or (length,).
     condition : int
         Length of the condition vector.
+
+    Examples
+    --------
+    >>> from partwhole.networks.diffusion import diffusion_model
+    >>> model = diffusion_model("vector", condition=3, seed=0)
+    >>> model.shape, model.condition, model.n_parameters
+    ((2,), 3, 55170)
+    >>> model.nothing.tolist()  # replaces the conditions that training drops
+    [[-1.0, -1.0, -1.0]]
     """
 
     predictor: NoisePredictor

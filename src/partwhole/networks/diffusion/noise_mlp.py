@@ -29,6 +29,15 @@ class NoiseMLP(eqx.Module):
     maps : tuple of Dense
     times, conditions : tuples of Two
         One for each map except the last.
+
+    Examples
+    --------
+    Before training the predicted noise is the input itself, at all times and conditions:
+
+    >>> predictor = noise_mlp(2, 3, layers=2, width=8, seed=0)
+    >>> z, conditions = jax.numpy.array([[1.0, -2.0]]), jax.numpy.ones((1, 3))
+    >>> predictor(z, jax.numpy.array([0.5]), predictor.embed(conditions), Pass()).tolist()
+    [[1.0, -2.0]]
     """
 
     clock: Clock
@@ -73,6 +82,18 @@ def noise_mlp(
         Maps from one layer to the next.
     width : int, keyword-only, default 64
     seed : int, keyword-only
+
+    Raises
+    ------
+    InputError
+        For lengths or a width below 1, fewer than two maps, a negative seed, and numbers that are
+        not whole.
+
+    Examples
+    --------
+    >>> network = noise_mlp(2, 4, layers=3, width=8, seed=0)
+    >>> [layer.weight.shape for layer in network.maps]  # (out, in)
+    [(8, 2), (8, 8), (2, 8)]
     """
     build = Builder(seed, 1, 0.0, condition, width)
     inner = range(layers - 1)

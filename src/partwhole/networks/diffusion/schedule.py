@@ -132,6 +132,14 @@ def linear_schedule(ends: Sequence[Real] = ENDS, *, learned: bool = False) -> Li
     ------
     InputError
         For ends that are not two growing numbers.
+
+    Examples
+    --------
+    The scale of a sample at time 1, where sampling starts from noise alone, with a last endpoint
+    of 10 and of 5:
+
+    >>> [round(linear_schedule((-5, last)).signal_left, 4) for last in (10, 5)]
+    [0.0067, 0.0818]
     """
     require(
         len(ends) == 2 and ends[0] < ends[1],

@@ -50,6 +50,15 @@ class UNet(eqx.Module):
     -----
     Ho, Jain & Abbeel (NeurIPS 2020). As Yang et al. (ICLR 2025) have it: time and condition enter
     every block.
+
+    Examples
+    --------
+    A condition enters every block: one on the way down in each of two levels, two at the bottom,
+    and one on the way up in each level.
+
+    >>> network = unet((8, 8, 1), 3, channels=(4, 8), blocks=1, groups=2, seed=0)
+    >>> [embedding.shape for embedding in network.embed(jnp.ones((1, 3)))]
+    [(1, 4), (1, 8), (1, 8), (1, 8), (1, 8), (1, 4)]
     """
 
     stem: Conv
@@ -148,6 +157,12 @@ def unet(
     ------
     InputError
         For images that can't be halved so often, and channels not divisible by groups or heads.
+
+    Examples
+    --------
+    >>> network = unet((8, 8, 3), 4, channels=(8, 16), blocks=2, seed=0)
+    >>> len(network.blocks)  # two in each of two levels, down and up, and two at the bottom
+    10
     """
     height, width, depth = require_shape(shape)
     require(
