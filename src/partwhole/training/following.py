@@ -61,6 +61,17 @@ class StepRecord:
         of the loss, where a hundred steps end.
     samples : dict of str to float array, shape (n, ...)
         Of diffusion models: the samples of each prompt of `read`, where they are drawn.
+
+    Examples
+    --------
+    Any function of a record can follow a training, here one that appends it to a list:
+
+    >>> from partwhole.networks import mlp
+    >>> from partwhole.training import Training, train
+    >>> records, training = [], Training(steps=20, learning_rate=0.1, record=10)
+    >>> runs = train(mlp(3, 2, 8, seed=0), (np.eye(3), np.eye(3)), training, follow=records.append)
+    >>> [(record.run, record.step, round(record.loss, 2)) for record in records]
+    [(0, 0, 1.87), (0, 10, 0.29), (0, 20, 0.07)]
     """
 
     training: str

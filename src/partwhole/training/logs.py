@@ -247,6 +247,16 @@ class TensorBoard(Log):
     InputError
         At the start of training, without the package tensorboard, or for a folder that may not be
         written to.
+
+    Examples
+    --------
+    Pass it to `train` as `follow`; only the training creates the folder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     board = TensorBoard(f"{folder}/events")
+    ...     board.folder.name, board.folder.exists()
+    ('events', False)
     """
 
     def __init__(self, folder: Path | str) -> None:

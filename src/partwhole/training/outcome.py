@@ -6,7 +6,19 @@ from enum import Enum
 
 
 class Outcome(Enum):
-    """Outcome of the training of a network; the value names the remedy."""
+    """Outcome of the training of a network; the value names the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwhole.networks import mlp
+    >>> from partwhole.training import Training, train
+    >>> x = np.eye(3)
+    >>> rates = (0.1, 1e6)
+    >>> trainings = [Training(steps=10, learning_rate=rate) for rate in rates]
+    >>> [train(mlp(3, 2, 8, seed=0), (x, x), training).outcomes[0].name for training in trainings]
+    ['RAN_ALL_STEPS', 'DIVERGED']
+    """
 
     REACHED_THRESHOLD = "reached the threshold"
     RAN_ALL_STEPS = "ran all steps"

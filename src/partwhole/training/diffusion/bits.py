@@ -161,6 +161,17 @@ def bits_per_dimension(
     ------
     InputError
         For samples or conditions that don't fit the model or each other.
+
+    Examples
+    --------
+    The bound of an untrained model, whose schedule leaves little noise at time 0:
+
+    >>> from partwhole.networks.diffusion import diffusion_model
+    >>> model = diffusion_model("vector", condition=2, ends=(-13.0, 5.0), seed=0)
+    >>> samples = np.random.default_rng(0).normal(size=(64, 2))
+    >>> bits = bits_per_dimension(model, samples, np.zeros((64, 2)), seed=0)
+    >>> bits.outcome.name, round(bits.total, 1), round(bits.reconstruction, 1)
+    ('INFORMATIVE', 9.4, -7.0)
     """
     x, checked_conditions = map(jnp.asarray, checked_samples(model, samples, conditions))
     size = min(len(x), AT_ONCE)

@@ -40,6 +40,17 @@ class Prompt:
     ------
     InputError
         For a direction with one end only, and numbers that are not finite.
+
+    Examples
+    --------
+    A shift of length 1 from one condition to another replaces it; longer ones go beyond it:
+
+    >>> from partwhole.networks.diffusion import diffusion_model
+    >>> model = diffusion_model("vector", condition=2, seed=0)
+    >>> blue, red = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
+    >>> shifted = Prompt(conditions=blue, toward=red, away=blue).embed(model)
+    >>> bool(np.allclose(shifted.parts[0], model.embed(red).parts[0], atol=1e-6))
+    True
     """
 
     conditions: Conditions
