@@ -43,6 +43,20 @@ class Parallelism:
     n_contexts : int array, shape (C,)
         Contexts that were compared: for the pair of values that has most of them.
     notes : tuple of str
+
+    Examples
+    --------
+    Of 40 neurons 30 respond to shape, and 10 to shape times colour. These 10 reverse the coding
+    vector of colour from shape to shape (a score of -1, but for noise), and lower the score of
+    shape to (30 - 10) / 40.
+
+    >>> from partwhole.recordings import from_trials
+    >>> shape, colour = np.repeat([[-1, -1, 1, 1], [-1, 1, -1, 1]], 20, axis=1)
+    >>> clean = np.repeat(np.stack([shape, shape * colour], axis=1), [30, 10], axis=1)
+    >>> noisy = clean + np.random.default_rng(0).normal(size=clean.shape)
+    >>> measured = parallelism(from_trials(noisy, {"shape": shape, "colour": colour}))
+    >>> dict(zip(measured.names, measured.score.round(1).tolist(), strict=True))
+    {'shape': 0.5, 'colour': -1.0}
     """
 
     names: tuple[str, ...]

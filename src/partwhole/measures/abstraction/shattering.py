@@ -48,6 +48,20 @@ class Shattering:
     n_dichotomies : int
         Balanced dichotomies of these conditions, of which `labels` may hold a sample.
     notes : tuple of str
+
+    Examples
+    --------
+    Half of the neurons respond to shape, half to colour. No linear decoder of them tells the sign
+    of shape times colour, the dichotomy of no component (-1).
+
+    >>> from partwhole.recordings import from_trials
+    >>> shape, colour = np.repeat([[-1, -1, 1, 1], [-1, 1, -1, 1]], 100, axis=1)
+    >>> clean = np.repeat(np.stack([shape, colour], axis=1), 10, axis=1)
+    >>> noisy = clean + np.random.default_rng(0).normal(size=clean.shape)
+    >>> recording = from_trials(noisy, {"shape": shape, "colour": colour})
+    >>> measured = shattering_dimensionality(recording, repetitions=0)
+    >>> measured.component.tolist(), measured.accuracy.round(1).tolist(), round(measured.value, 1)
+    ([-1, 1, 0], [0.5, 1.0, 1.0], 0.8)
     """
 
     names: tuple[str, ...]

@@ -60,6 +60,18 @@ class Smoothing:
         Of each concept's accuracy, before its learning time is read off.
     truncate : float, default 6.0
         In deviations: where the Gaussian ends.
+
+    Examples
+    --------
+    At one of ten checkpoints a concept is lost. The published smoothing over two checkpoints
+    spreads and lowers that error; a path width of 0 leaves it as it is.
+
+    >>> steps, coordinates = np.arange(10.0), np.ones((10, 2))
+    >>> coordinates[5, 0] = 0.0
+    >>> widths = (Smoothing(), Smoothing(path=0.0))
+    >>> paths = [concept_path(steps, coordinates, smoothing=width) for width in widths]
+    >>> [path.error_of_mean[4:7].round(3).tolist() for path in paths]
+    [[0.015, 0.02, 0.016], [0.0, 0.5, 0.0]]
     """
 
     path: Width = 2.0
