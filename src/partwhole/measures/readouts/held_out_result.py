@@ -75,6 +75,22 @@ class HeldOutReadouts:
     notes : tuple of str
         Whether answers with numbers vary much between training sets, and which penalty would help.
     classifier : LDA or SVM or None
+
+    Examples
+    --------
+    Each of four conditions is held out by itself; the other three determine any sum of parts at it.
+
+    >>> from partwhole.measures.readouts import held_out_readouts
+    >>> from partwhole.recordings import from_trials
+    >>> rows = np.repeat([[a, b] for a in range(2) for b in range(2)], 20, axis=0)
+    >>> noise = np.random.default_rng(0).normal(size=(80, 40))
+    >>> readouts = held_out_readouts(from_trials(np.repeat(rows, 20, axis=1) + noise, rows))
+    >>> readouts
+    HeldOutReadouts(4 sets of held-out conditions, 2 outputs: predicted to 0.12)
+    >>> readouts.determined.tolist(), readouts.accuracy.shape
+    ([True, True, True, True], (4, 2))
+    >>> {part: round(size, 2) for part, size in readouts.budget.items()}
+    {'training trials': 0.2, 'test trials': 0.14, 'difference': 0.12}
     """
 
     recording: Recording

@@ -49,6 +49,20 @@ class Readout:
         Of a recording: names of its components, their values, and what the outputs are.
     notes : tuple of str
         Whether answers with numbers vary much between training sets, and which penalty would help.
+
+    Examples
+    --------
+    Readout of the sum of two values, at the condition (2, 2), which has no training trials:
+
+    >>> from partwhole.measures.readouts import predict_readout
+    >>> rows = np.repeat([[a, b] for a in range(3) for b in range(3)], 20, axis=0)
+    >>> features = np.repeat(rows, 20, axis=1) + np.random.default_rng(0).normal(0, 2, (180, 40))
+    >>> readout = predict_readout(features, rows, rows.sum(axis=1), rows.min(axis=1) < 2)
+    >>> readout
+    Readout(9 conditions, 1 held out: predicted to 0.068)
+    >>> arrays = (readout.targets, readout.predicted, readout.deviation, readout.trained)
+    >>> [round(float(array[-1, 0]), 1) for array in arrays]
+    [4.0, 3.2, 0.5, 3.2]
     """
 
     conditions: Int[np.ndarray, "A C"]
