@@ -43,6 +43,13 @@ class SplitTable:
         How the files were read.
     unit : str, default ""
         What an item is, if not that of the benchmark.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"shape": [0, 0, 1, 1], "colour": [0, 1, 0, 1]})
+    >>> SplitTable(frame.assign(split=["train"] * 3 + ["test"]), ("shape", "colour"))
+    SplitTable(4 rows of shape, colour)
     """
 
     frame: pd.DataFrame
@@ -90,6 +97,13 @@ class Benchmark:
         What the items of a test split are: "image", "command", "sentence".
     find : function
         Yields the splits among files.
+
+    Examples
+    --------
+    >>> from partwhole.atlas import BENCHMARKS
+    >>> scan = next(benchmark for benchmark in BENCHMARKS if benchmark.name == "scan")
+    >>> scan.title, scan.unit
+    ('SCAN', 'command')
     """
 
     name: str
@@ -116,6 +130,15 @@ class PublishedSplit:
     benchmark : Benchmark
     reader : function
         Reads its files.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"shape": [0, 0, 1, 1], "colour": [0, 1, 0, 1]})
+    >>> table = SplitTable(frame.assign(split=["train"] * 3 + ["test"]), ("shape", "colour"))
+    >>> grid = Benchmark("grid", "Grid", "", "A corner.", "", "image", lambda files: iter(()))
+    >>> PublishedSplit("grid/corner", grid, lambda: table).audit().determined
+    1.0
     """
 
     name: str
