@@ -34,6 +34,14 @@ class Atlas:
         Splits that could not be read, and why.
     path : Path or None
         The overview, if it was written.
+
+    Examples
+    --------
+    SCAN's random split needs learners in which three components interact:
+
+    >>> frame = stored_atlas().to_frame().set_index("split")
+    >>> frame.loc[["dsprites/leave-one-out", "scan/simple"], "supported at"].tolist()
+    [1.0, 3.0]
     """
 
     verdicts: tuple[Verdict, ...]
@@ -110,6 +118,20 @@ def write_atlas(
     ------
     InputError
         If the folder has no split, or none of these.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> train = "IN: run OUT: I_RUN", "IN: walk OUT: I_WALK", "IN: walk twice OUT: I_WALK I_WALK"
+    >>> test = ("IN: run twice OUT: I_RUN I_RUN",)
+    >>> with TemporaryDirectory() as folder:
+    ...     for part, lines in ("train", train), ("test", test):
+    ...         _ = Path(folder, f"tasks_{part}_simple.txt").write_text("\\n".join(lines))
+    ...     atlas = write_atlas(folder, Path(folder, "pages"))
+    ...     [verdict.determined[0] for verdict in atlas.verdicts]
+    ...     sorted(page.name for page in atlas.path.parent.iterdir())
+    [1.0]
+    ['index.html', 'scan-simple.html', 'verdicts.json']
     """
     from partwhole.audit.outputs.files import write_all
 
@@ -179,7 +201,14 @@ def _page_name(name: str, used: Sequence[str]) -> str:
 
 
 def stored_atlas() -> Atlas:
-    """Return the atlas of the verdicts that come with partwhole."""
+    """Return the atlas of the verdicts that come with partwhole.
+
+    Examples
+    --------
+    >>> is_open = {v.split: v.open == v.items for v in stored_atlas().verdicts}
+    >>> is_open["dsprites/x-extrapolation"], is_open["scan/length"]
+    (True, False)
+    """
     return Atlas(tuple(ranked(stored_verdicts())))
 
 
