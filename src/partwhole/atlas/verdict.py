@@ -86,6 +86,14 @@ class Verdict:
         Whether a column became a component for each of its values.
     version, date : str
         Of partwhole, and of the computation.
+
+    Examples
+    --------
+    All is determined at order 1, but no learner below order 3 can answer all of it:
+
+    >>> simple = next(v for v in stored_verdicts() if v.split == "scan/simple")
+    >>> simple.determined, [step.solvable for step in simple.steps[:3]], simple.supported_at
+    ((1.0, 1.0, 1.0), [False, False, True], 3)
     """
 
     split: str
