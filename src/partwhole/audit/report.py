@@ -46,6 +46,18 @@ class AuditReport:
         "regression" or "margin".
     path : str
         The path of the table, as passed; empty for a DataFrame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from partwhole import audit_split
+    >>> frame = pd.DataFrame({"shape": [0, 0, 1, 1], "colour": [0, 1, 0, 1]})
+    >>> frame["split"] = ["train", "test", "test", "train"]
+    >>> report = audit_split(frame, ["shape", "colour"], split="split")
+    >>> report.verdict, report.determined
+    ('unsupported', 0.0)
+    >>> report.headline
+    'Not supported if parts add up (order 1): training leaves 2 of 2 answers open'
     """
 
     table: AuditTable

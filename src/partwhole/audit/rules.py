@@ -88,6 +88,16 @@ class Finding:
         split.
     silenced : str or None
         The reason why it does not count; None when it counts.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from partwhole import audit_split
+    >>> frame = pd.DataFrame({"shape": [0, 0, 1, 1], "colour": [0, 1, 0, 1]})
+    >>> frame["split"] = ["train", "train", "test", "test"]
+    >>> finding = audit_split(frame, ["shape", "colour"], split="split").errors[0]
+    >>> finding.rule, finding.subject, finding.rows.tolist()
+    ('unseen-value', 'shape = 1', [2, 3])
     """
 
     rule: str
