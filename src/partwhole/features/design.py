@@ -37,7 +37,14 @@ class Block:
 
 @runtime_checkable
 class Design(Protocol):
-    """Matrix of n inputs and p features, in any representation."""
+    """Matrix of n inputs and p features, in any representation.
+
+    Examples
+    --------
+    >>> design = DenseDesign(np.array([[1.0, 2.0], [0.0, 1.0]]))
+    >>> isinstance(design, Design), design.shape, design.gram(design.blocks[0]).tolist()
+    (True, (2, 2), [[5.0, 2.0], [2.0, 1.0]])
+    """
 
     @property
     def blocks(self) -> tuple[Block, ...]:
