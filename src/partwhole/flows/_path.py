@@ -22,7 +22,16 @@ PACE = {"paper": 1.0, "gradient": 2.0}  # of the tied network, against paper tim
 
 
 class FlowOutcome(Enum):
-    """How a path ended; the value is a sentence with the remedy."""
+    """How a path ended; the value is a sentence with the remedy.
+
+    Examples
+    --------
+    >>> from partwhole.flows import Tied, descend
+    >>> descend(Tied(0.1 * np.eye(2), np.eye(2)), 10, 0.1).outcome.name
+    'REACHED'
+    >>> FlowOutcome.DIVERGED.value
+    'the numbers are no longer finite; take a smaller step'
+    """
 
     REACHED = "reached the last time"
     FITTED = "reached the training loss asked for"
