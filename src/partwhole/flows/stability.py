@@ -41,6 +41,11 @@ def stability_limit(system: Tied | OneLayer | Deep) -> float:
         networks it is necessary, not sufficient: layers of unequal size are sharper, and at the
         start of training other limits may bind.
 
+    Raises
+    ------
+    InputError
+        For a system that is none of these.
+
     Notes
     -----
     Derived here, by linearising at the learned state. Along the residual :math:`u_i v_i^\top` the
