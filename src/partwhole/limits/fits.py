@@ -57,6 +57,17 @@ class Equal:
     slack : float or float array (n,), default 0
         A misfit :math:`\xi` costs :math:`\xi^2 / (2\,slack)`; 0 allows none. It is the weight
         of a feature private to the row: a memorization unit, a ridge, or both.
+
+    Examples
+    --------
+    With one feature :math:`c = x \cdot y / (x \cdot x + slack)`:
+
+    >>> from partwhole import solve
+    >>> sample = np.array([[1.0], [2.0]]), np.array([1.0, 2.0])
+    >>> for slack in (0.0, 5.0):
+    ...     print(solve(sample, fit=Equal(slack), intercept="none").coefficients.round(6))
+    [1.]
+    [0.5]
     """
 
     slack: Slack = 0.0
@@ -94,6 +105,16 @@ class Margin:
     ----------
     slack : float or float array (n,), default 0
         As in `Equal`; for classes, of each comparison with another class.
+
+    Examples
+    --------
+    The row nearest to the boundary has a margin of 1, the row beyond it a larger one:
+
+    >>> from partwhole import solve
+    >>> sample = np.array([[1.0], [2.0]]), np.array([1.0, 1.0])
+    >>> limit = solve(sample, fit=Margin(), intercept="none")
+    >>> limit.predict(sample[0]).round(6).tolist()
+    [1.0, 2.0]
     """
 
     slack: Slack = 0.0
@@ -147,6 +168,16 @@ class Tube:
         Epsilon, at least 0.
     slack : float or float array (n,), default 0
         As in `Equal`; only the misfit beyond the tube costs.
+
+    Examples
+    --------
+    The smallest coefficient whose outputs lie within 0.5 of the targets 1 and 2:
+
+    >>> from partwhole import solve
+    >>> sample = np.array([[1.0], [2.0]]), np.array([1.0, 2.0])
+    >>> limit = solve(sample, fit=Tube(0.5), intercept="none")
+    >>> limit.predict(sample[0]).round(6).tolist()
+    [0.75, 1.5]
     """
 
     width: NonNegative
