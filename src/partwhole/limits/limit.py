@@ -34,7 +34,17 @@ PRESENT = 1e-6
 
 
 class Outcome(Enum):
-    """The reason a solve stopped; the value is a sentence with the remedy."""
+    """The reason a solve stopped; the value is a sentence with the remedy.
+
+    Examples
+    --------
+    Equal inputs with different targets:
+
+    >>> from partwhole import solve
+    >>> limit = solve((np.array([[1.0], [1.0]]), np.array([0.0, 1.0])), intercept="none")
+    >>> limit.outcome.name, limit.value
+    ('INFEASIBLE', inf)
+    """
 
     SOLVED = "solved: the duality gap is at most 1e-6 of the value, and exact rows are met"
     STATIONARY = (
