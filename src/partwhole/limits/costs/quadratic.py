@@ -32,6 +32,18 @@ class Quadratic:
     -----
     A negative weight (a salience slightly below 0, admissible while K stays positive
     semidefinite) is allowed in the dual form only.
+
+    Examples
+    --------
+    Two equal features share an output in proportion to their weights:
+
+    >>> from partwhole import solve
+    >>> from partwhole.features import DenseDesign
+    >>> from partwhole.features.design import Block
+    >>> design = DenseDesign(np.ones((1, 2)), (Block("part", 0, 1), Block("whole", 1, 2)))
+    >>> limit = solve((design, np.ones(1)), cost=Quadratic({"part": 3.0}), intercept="none")
+    >>> limit.coefficients.round(6).tolist()
+    [0.75, 0.25]
     """
 
     weights: Mapping[Hashable, float] = field(default_factory=dict)
