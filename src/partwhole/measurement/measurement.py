@@ -96,8 +96,7 @@ class Measurement:
         How the values of each component with three or more differ: all alike, along a line, around
         a circle, or otherwise. Without those that could not be measured.
     abstraction : Abstraction or None
-        Whether components are encoded alike in all contexts; None where nothing of it could be
-        measured.
+        Whether components are encoded alike in all contexts; None where nothing could be measured.
     held_out : HeldOutReadouts or None
         None if it was not asked for, or there are too many conditions.
     time_course : TimeCourse or None
@@ -107,6 +106,13 @@ class Measurement:
     settings : dict
         The arguments of `measure`: "held_out" ("masks" for masks), "classifier", "ridge", "whiten",
         "window", "bootstrap" and "seed".
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 2)
+    >>> responses = rows + 0.1 * np.sin(np.arange(16)).reshape(8, 2)
+    >>> measure(Recording(responses, rows, ("shape", "colour"), ((0, 1),) * 2), held_out="none")
+    Measurement(8 trials of 2 neurons, 4 conditions: Parts by themselves make up 99 % of ...)
     """
 
     recording: Recording
@@ -286,8 +292,7 @@ def measure(
     whiten : {"none", "diagonal", "full"}, keyword-only, default "none"
         For saliences: divide responses by the standard deviation of their noise, or decorrelate it.
     window : (float, float), keyword-only, default None
-        Times over which responses are averaged, from and to; None for all. The course over time is
-        that of all times.
+        Times, from and to, over which all but the course over time is averaged; None for all.
     bootstrap : int, keyword-only, default 500
         Resamples for intervals.
     seed : int, keyword-only, default 0
@@ -308,8 +313,7 @@ def measure(
 
     Notes
     -----
-    The measures are those of `measures.salience`, `measures.abstraction`, `measures.readouts` and
-    others, where their sources stand.
+    For sources see `measures.salience`, `measures.abstraction`, `measures.readouts` and others.
 
     Examples
     --------
