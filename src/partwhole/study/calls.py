@@ -110,6 +110,13 @@ class Cluster(Remote):
     ------
     MissingExtraError
         If the packages of the extra "cluster" are not installed.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> with Client(processes=False, dashboard_address=None) as client, Cluster(client) as cluster:
+    ...     cluster.submit(pow, 2, 10).result()
+    1024
     """
 
     def __init__(

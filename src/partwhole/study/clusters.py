@@ -55,6 +55,12 @@ def cluster_at(address: str, *, patience: float = PATIENCE) -> Cluster:
         that is none.
     MissingExtraError
         If the packages of the extra "cluster" are not installed.
+
+    Examples
+    --------
+    >>> with cluster_at("local:1") as cluster:
+    ...     cluster.submit(pow, 2, 10).result()
+    1024
     """
     kind, place = parts_of(address)
     needs_cluster(f"partwhole on {address}")
