@@ -166,6 +166,13 @@ class Estimate:
         Ends of the interval; NaN if the samples are too few.
     n : int
         Number of independent samples.
+
+    Examples
+    --------
+    >>> Estimate(0.97, 0.914, 1.0, 5).interval
+    (0.914, 1.0)
+    >>> Estimate(0.97, math.nan, math.nan, 1).interval is None
+    True
     """
 
     value: float
