@@ -90,6 +90,17 @@ def save_figure(result: Result, folder: Path, format: Format = "svg") -> Path:
         If the format is another.
     WriteError
         If they can't be written; earlier files are then unchanged.
+
+    Examples
+    --------
+    With ``partwhole-studies`` installed:
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from partwhole.study import run
+    >>> with TemporaryDirectory() as folder:
+    ...     result = run("solvable-tasks", store=Path(folder, "store"), progress=False)
+    ...     save_figure(result, Path(folder)).name
+    'overlap.solvable_tasks.svg'
     """
     picture = render(result, format)
     with naming(folder):
