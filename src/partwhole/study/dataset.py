@@ -127,6 +127,15 @@ def published(study: str | Path, over: Sequence[str], **rows: Any) -> xr.Dataset
     ------
     InputError
         If the file is absent, lacks a column or a row, or has two rows with the same coordinates.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     rows = "# Table 1", "network, depth, slope", "conv, 1, .6", "conv, 2, .8", "lazy, 1, .4"
+    ...     _ = Path(folder, "leak.csv").write_text("\\n".join(rows))
+    ...     published(Path(folder, "leak.py"), ["depth"], network="conv").slope.values.tolist()
+    [0.6, 0.8]
     """
     path = Path(study).with_suffix(".csv")
     rule = "published numbers are in a file beside the study"
