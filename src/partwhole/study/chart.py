@@ -66,6 +66,19 @@ def series(
         Other names in the key for theory, measured and published.
     shift : int, default 0
         Index of the first colour and marker.
+
+    Raises
+    ------
+    InputError
+        For samples of `measured` beyond the bounds `within`.
+
+    Examples
+    --------
+    >>> ax = Figure().subplots()
+    >>> law = xr.DataArray([1.0, 0.5], {"n": [10, 20]}, ["n"], name="error")
+    >>> series(ax, "n", theory=law, published=law + 0.1)
+    >>> ax.get_xlabel(), ax.get_ylabel(), ax.get_legend_handles_labels()[1]
+    ('n', 'error', ['theory', 'published'])
     """
     words = {kind: kind for kind in KINDS} | dict(words or {})
     arrays = {"theory": theory, "measured": measured, "published": published}
@@ -90,7 +103,16 @@ def series(
 
 
 def key(figure: Figure, columns: int = 4) -> Figure:
-    """Add one key below the figure, with an entry for each label of its panels; return it."""
+    """Add one key below the figure, with an entry for each label of its panels; return it.
+
+    Examples
+    --------
+    >>> figure = Figure(layout="constrained")
+    >>> for ax in figure.subplots(1, 2):
+    ...     _ = ax.plot([0, 1], label="theory")
+    >>> [text.get_text() for text in key(figure).legends[0].get_texts()]
+    ['theory']
+    """
     handles: dict[str, Artist] = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
