@@ -82,6 +82,11 @@ def median(samples: xr.DataArray | np.ndarray) -> Estimate:
 
     Its confidence is at least 95 %, whatever the distribution.
 
+    Raises
+    ------
+    ValueError
+        For samples that cannot be converted to floats.
+
     Examples
     --------
     >>> median(np.arange(9.0))
@@ -101,6 +106,13 @@ def median(samples: xr.DataArray | np.ndarray) -> Estimate:
 
 def proportion(successes: int, n: int) -> Estimate:
     """Estimate a proportion, with Wilson's interval.
+
+    Raises
+    ------
+    ValueError
+        For a number of successes below 0, or above an `n` of 1 or more, and for an `n` below 0.
+    TypeError
+        For numbers that are not integers.
 
     Examples
     --------
