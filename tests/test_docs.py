@@ -278,3 +278,34 @@ def test_set_up_compares_the_hashes_of_the_locks():
     installs = [line for line in lines if "$(PIP)" in line and ".lock" in line]
     assert len(installs) == 3
     assert all("--require-hashes" in line for line in installs)
+
+
+NEVER_REFUSE = {"partwhole.study.key"}  # draws what the axes hold
+
+
+def public_members() -> dict[str, object]:
+    """Return what has a page in the reference, by name."""
+    site = script("site")
+    members: dict[str, object] = {}
+    for room in site.rooms():
+        face = importlib.import_module(room)
+        members |= {f"{room}.{name}": getattr(face, name) for name in face.__all__}
+    return members
+
+
+def test_every_page_of_the_reference_has_an_example_and_says_what_is_refused():
+    without: list[str] = []
+    for name, member in public_members().items():
+        if inspect.isclass(member) and not issubclass(member, BaseException):
+            below = (inspect.getdoc(part) for part in vars(member).values() if callable(part))
+            words = [inspect.getdoc(member), *below]
+        elif inspect.isfunction(member):
+            words = [inspect.getdoc(member)]
+            takes = inspect.signature(member).parameters
+            if takes and name not in NEVER_REFUSE and "\nRaises\n" not in (words[0] or ""):
+                without.append(f"{name}: Raises")
+        else:
+            continue
+        if not any("\nExamples\n" in (text or "") for text in words):
+            without.append(f"{name}: Examples")
+    assert without == []

@@ -498,6 +498,15 @@ def test_units_and_offsets_change_no_verdict(factor):
     )
 
 
+def test_a_window_is_of_responses_over_time():
+    with pytest.raises(InputError) as error:
+        pw.measure(trials_of(), window=(0.0, 1.0))
+    shape = trials_of().responses.shape
+    assert str(error.value) == (
+        f"a window is of responses over time; got responses of shape {shape}; leave window out"
+    )
+
+
 def test_decoders_of_very_many_conditions_are_left_out():
     """Of 290 conditions, systems of equations at each place of a null take minutes."""
     rng = np.random.default_rng(0)

@@ -3,6 +3,7 @@
 `measure` puts the measures of a recording side by side; ``partwhole measure`` is its command.
 """
 
-from partwhole.measurement.measurement import Measurement, TimeCourse, measure
+from partwhole.measurement.measurement import Measurement, measure
+from partwhole.measurement.time_course import TimeCourse
 
 __all__ = ["Measurement", "TimeCourse", "measure"]

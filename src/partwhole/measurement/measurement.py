@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from partwhole import _writing
 from partwhole._checks import InputError, require
 from partwhole._door import door
-from partwhole._progress import bar
 from partwhole._types import Bounds, NonNegative, Real, Seed
-from partwhole.features.subsets import over_subsets
 from partwhole.measurement.abstraction import Abstraction, abstraction_of
 from partwhole.measurement.classifiers import classifier_of
 from partwhole.measurement.notes import in_conditions, notes_on_columns, notes_on_neurons, printed
 from partwhole.measurement.separation import not_apart
+from partwhole.measurement.time_course import TimeCourse, time_course_of
 from partwhole.measures._samples import Whiten
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
 from partwhole.measures.graded_similarity import (
@@ -54,26 +52,6 @@ _COMBINED = (
     "neurons of several sessions: all but saliences are of pseudo-trials, which combine trials of "
     "one condition from different sessions"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class TimeCourse:
-    """How far conditions are apart at each time, by sets of components.
-
-    Parameters
-    ----------
-    times : float array, shape (t,)
-    parts, low, high : float arrays, shape (t, sets)
-        Part of half the mean squared distance between conditions that share nothing which goes back
-        to every set of components but the empty one, by bitmask, in squared units of responses,
-        with the ends of its interval. Over their sum they are saliences; where conditions are not
-        separated they are near 0.
-    """
-
-    times: Float[np.ndarray, " t"]
-    parts: Float[np.ndarray, "t sets"]
-    low: Float[np.ndarray, "t sets"]
-    high: Float[np.ndarray, "t sets"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,6 +303,12 @@ def measure(
     >>> print(pw.measure(pw.recordings.from_trials(responses, rows)).describe().splitlines()[2])
     Parts by themselves make up 100 % of what separates conditions (98 % to 100 %).
     """
+    require(
+        window is None or recording.responses.ndim == 3,
+        "a window is of responses over time",
+        f"responses of shape {recording.responses.shape}",
+        "leave window out",
+    )
     averaged = recording if window is None else recording.averaged(*window)
     static = averaged.averaged()
     require(
@@ -389,7 +373,7 @@ def measure(
         gradings,
         abstraction,
         readouts,
-        _time_course(recording, whiten, bootstrap, seed, progress),
+        time_course_of(recording, whiten, bootstrap, seed, progress),
         printed(notes),
         {
             "held_out": held_out if isinstance(held_out, str) else "masks",
@@ -476,24 +460,3 @@ def _readouts(
     if penalty := penalty_in_words(readouts):
         notes.append(penalty)
     return readouts, notes
-
-
-def _time_course(
-    recording: Recording, whiten: Whiten, bootstrap: int, seed: Seed, progress: bool
-) -> TimeCourse | None:
-    if recording.responses.ndim == 2:
-        return None
-    n_times = recording.responses.shape[2]
-    times = np.arange(n_times, dtype=float) if recording.times is None else recording.times
-    parts, low, high = ([] for _ in range(3))
-    with bar("responses over time", n_times, shown=progress) as advance:
-        for t in range(n_times):
-            result = salience(recording.at(t), whiten=whiten, bootstrap=bootstrap, seed=seed)
-            tail = 0.5 * (1.0 - result.confidence)
-            replicates = over_subsets("replicates", result.replicates, -1.0)[:, 1:]
-            parts.append(over_subsets("parts", result.centred, -1.0)[1:])
-            ends = np.quantile(replicates, [tail, 1.0 - tail], axis=0)
-            low.append(ends[0])
-            high.append(ends[1])
-            advance(1)
-    return TimeCourse(times, np.array(parts), np.array(low), np.array(high))
