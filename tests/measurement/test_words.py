@@ -317,8 +317,15 @@ def test_imprecise_shares_are_noted_only_where_they_are_printed():
 
 def test_irregular_differences_are_those_of_these_neurons():
     grading = replace(of_parts().gradings[0], kind="irregular")
-    assert grading_in_words(grading) == (
+    sentence = (
         "shape: in these neurons some values are more alike than others, in no order of their steps"
+    )
+    numbers, texts = (0, 1, 2), ("high", "low", "mid", "upper", "very", "x", "y")
+    assert grading_in_words(replace(grading, values=numbers)) == sentence
+    # The alphabet is no order of levels: what was taken is said.
+    assert grading_in_words(replace(grading, values=texts)) == (
+        f"{sentence} (in the order high, low, mid, upper, very, x, \u2026; labels that "
+        "are numbers have another)"
     )
 
 

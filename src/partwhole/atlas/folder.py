@@ -50,7 +50,10 @@ class Atlas:
 
     def __repr__(self) -> str:
         """Count the verdicts."""
-        return f"Atlas({len(self.verdicts)} verdicts, {len(self.refused)} splits refused)"
+        from partwhole.audit.wording import count
+
+        refused = count(len(self.refused), "split")
+        return f"Atlas({count(len(self.verdicts), 'verdict')}, {refused} refused)"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each test split.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OVERLAP, COARSE = 0.9, 0.5
 # Share of orders of values that explain as much, from which an order may be chance.
 BY_CHANCE = 0.05
+MOST_VALUES = 6  # of a component that a sentence lists
 
 
 def trials_in_words(counts: np.ndarray) -> str:
@@ -170,10 +171,16 @@ def grading_in_words(grading: GradedSimilarity) -> str:
     if grading.kind == "flat":
         return f"{name}: no two values are measurably more alike than others"
     if grading.kind == "irregular":
-        return (
+        sentence = (
             f"{name}: in these neurons some values are more alike than others, in no order of "
             "their steps"
         )
+        if not any(isinstance(value, str) for value in grading.values):
+            return sentence
+        # Text has no order but that of the alphabet, or of a category.
+        order = ", ".join(map(str, grading.values[:MOST_VALUES]))
+        more = ", \u2026" * (len(grading.values) > MOST_VALUES)
+        return f"{sentence} (in the order {order}{more}; labels that are numbers have another)"
     line = grading.kind == "ordered"
     share, chance = (
         (grading.ordered, grading.p_ordered) if line else (grading.circular, grading.p_circular)
