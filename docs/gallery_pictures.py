@@ -40,6 +40,11 @@ def alternative(source: str) -> str:
     return " ".join(re.sub(r":\w+:(?=`)|[`*]|<[^>]*>", "", words).split())
 
 
+def title(source: str) -> str:
+    """Return the question that an example answers."""
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+
+
 def without_archives(app: Sphinx, name: str, source: list[str]) -> None:
     """Leave out archives of a single example, which have the hour of the build in them."""
     if name.startswith("gallery/"):

@@ -58,6 +58,15 @@ CHAPTERS = {
     "park-et-al-neurips-2024": ("diffusion",),
     "okawa-et-al-neurips-2023": ("diffusion",),
 }
+# Examples whose pictures chapters show, which the build draws.
+PICTURES = {
+    "kernels": ("unseen/plot_anchors", "unseen/plot_shortcut"),
+    "networks": ("trained/plot_compare", "trained/plot_rich_units"),
+    "dynamics": ("order/plot_concept_space",),
+    "reuse": ("reuse/plot_penalty",),
+    "gated": ("gates/plot_boundary",),
+    "diffusion": ("order/plot_first_concept",),
+}
 WITHOUT_REPORT = "`make report` writes these pages, and `make docs` after it has them here."
 # Rooms whose modules have pages too, for the mathematics in them and what a face leaves out.
 THEORY = ("features", "flows", "limits", "measures", "networks", "recordings", "tasks", "training")
@@ -70,6 +79,7 @@ def write(folder: Path) -> None:
     pages = {ROOT / place: name for place, name in ELSEWHERE.items()}
     pages |= {page: page.name for page in HERE.glob("*.md")}
     texts = {name: _relinked(page, pages) for page, name in pages.items()}
+    add_pictures(texts)
     add_papers(texts, folder.with_name("extra") / "report")
     reference = _reference()
     rooms = [name.removesuffix(".rst") for name in reference if name.count("/") == 1]
@@ -108,6 +118,24 @@ def _relinked(page: Path, pages: dict[Path, str]) -> str:
     # Every second block is code.
     blocks[::2] = [re.sub(r"\[([^]]*)\]\(([^)]+)\)", link, block) for block in blocks[::2]]
     return "".join(blocks)
+
+
+def add_pictures(texts: dict[str, str]) -> None:
+    """Show in chapters what examples of the gallery draw, before the line that leads to them."""
+    from gallery_pictures import alternative, title
+
+    for chapter, names in PICTURES.items():
+        figures = ""
+        for name in names:
+            source = (GALLERY / f"{name}.py").read_text("utf-8")
+            section, _, last = name.partition("/")
+            image = f"gallery/{section}/images/sphx_glr_{last}_001_2_00x.png"
+            options = f":alt: {alternative(source)}\n:target: gallery/{name}.html\n:width: 60%"
+            figures += f"```{{figure}} {image}\n{options}\n\n{title(source)}\n```\n\n"
+        text, mark, rest = texts[f"{chapter}.md"].rpartition("\nIn forty lines each:")
+        texts[f"{chapter}.md"] = (
+            f"{text}\n{figures}{mark.lstrip()}{rest}" if mark else rest + "\n" + figures
+        )
 
 
 def add_papers(texts: dict[str, str], copied: Path) -> None:

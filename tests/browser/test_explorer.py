@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Thread
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from explorers import answering
 from playwright.sync_api import Page, expect
 
 from partwhole.explorer.panels import PANELS
@@ -21,12 +21,8 @@ TABLE = b"what,who,sum,split\na,c,1,train\na,d,2,train\nb,c,3,train\nb,d,4,test\
 
 @pytest.fixture
 def explorer() -> Iterator[Explorer]:
-    with Explorer() as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with answering() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

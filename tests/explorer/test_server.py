@@ -8,11 +8,11 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from threading import Thread
 from urllib.parse import urlsplit
 
 import pandas as pd
 import pytest
+from explorers import answering
 
 from partwhole._checks import InputError
 from partwhole.explorer.panels import PANELS
@@ -28,12 +28,8 @@ ROLES = {"components": ["what", "who"], "target": "answer", "split": "split"}
 
 @pytest.fixture(scope="module")
 def explorer() -> Iterator[Explorer]:
-    with Explorer() as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+    with answering() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def ask(explorer, path, body=None, **headers) -> tuple[int, str]:

@@ -57,7 +57,7 @@ RESPONSES = {
     "objects": R.astype(object),
     "Fortran": np.asfortranarray(R),
     "table": pd.DataFrame(R),
-    "table with another index": pd.DataFrame(R, index=np.arange(8)[::-1]),
+    "table with another index": pd.DataFrame(R, index=list("hgfedcba")),
     "nullable": pd.DataFrame(R).astype("Float64"),
     "table of objects": pd.DataFrame(R).astype(object),
     "xarray": xr.DataArray(R, dims=("trial", "neuron")),
@@ -367,6 +367,23 @@ def test_many_trials_of_few_conditions_are_quick():
     recording = from_trials(np.arange(2.0 * n).reshape(n, 2), {"shape": np.arange(n) % 4})
     assert recording.n_conditions == 4
     assert time.process_time() - begin < 1
+
+
+def test_tables_with_their_trials_in_two_orders_are_refused():
+    names = [f"trial {i}" for i in range(8)]
+    responses, table = pd.DataFrame(R, index=names), TABLE.set_axis(names)
+    same = from_trials(responses, table, groups="run")
+    np.testing.assert_array_equal(same.components, from_trials(R, TABLE, groups="run").components)
+    moved = table.iloc[::-1]
+    assert refusal(responses, moved, groups="run") == (
+        "responses and conditions have their trials in one order; got the same index in two "
+        "orders; pass conditions.loc[responses.index], or reset both indices"
+    )
+    aligned = from_trials(responses, moved.loc[responses.index], groups="run")
+    np.testing.assert_array_equal(aligned.components, same.components)
+    # Numbers of their own say nothing of the order.
+    assert from_trials(responses, TABLE, groups="run").n_trials == 8
+    assert from_trials(pd.DataFrame(R), TABLE.set_axis(range(8, 16)), groups="run").n_trials == 8
 
 
 def test_many_conditions_are_refused():

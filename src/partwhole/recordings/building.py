@@ -87,6 +87,7 @@ def from_trials(
     array, own_times = numeric(responses, trial_axis)
     table = table_of(conditions)
     _require_trials(array.shape, len(table), trial_axis)
+    _require_one_order(responses, conditions)
     parts = _roles(table, components, {"groups": groups, "sessions": sessions})
     array, parts, notes = _complete(array, parts, missing)
     chosen = [name for role, name in parts if role == "component"]
@@ -107,6 +108,23 @@ def from_trials(
         notes,
         group_values,
         session_values,
+    )
+
+
+def _require_one_order(responses: Any, conditions: Any) -> None:
+    """Refuse two tables of pandas with the same names of rows in another order."""
+    import pandas as pd
+
+    frames = (pd.DataFrame, pd.Series)
+    if not (isinstance(responses, frames) and isinstance(conditions, frames)):
+        return
+    ours, theirs = responses.index, conditions.index
+    apart = len(ours) == len(theirs) and not ours.equals(theirs)
+    require(
+        not (apart and ours.is_unique and len(ours.symmetric_difference(theirs)) == 0),
+        "responses and conditions have their trials in one order",
+        "the same index in two orders",
+        "pass conditions.loc[responses.index], or reset both indices",
     )
 
 
