@@ -35,7 +35,8 @@ CONTENTS = {
     ],
     "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
     "Papers": ["papers"],
-    "How to": ["rules", "command", "studies", "your-images", "torch", "following", "clusters"],
+    "Audit for teams": ["rules", "audit-teams"],
+    "How to": ["command", "studies", "your-images", "torch", "following", "clusters"],
     "Extend": [
         "extend-cost",
         "extend-gates",
