@@ -306,7 +306,7 @@ def test_runs_that_did_not_learn_do_not_count():
     assert comparison.measured["slope"].mean == pytest.approx(0.7)
     assert comparison.describe().splitlines()[0] == (
         "49 unseen combinations, 3 runs, 1 left out; predicted: interpolation at the "
-        "measured saliences"
+        "given saliences"
     )
 
 

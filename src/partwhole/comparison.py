@@ -165,7 +165,7 @@ class Comparison:
         n_runs, unseen = self.gap.n, self.task.n_test
         dropped = f", {self.gap.n_dropped} left out" if self.gap.n_dropped else ""
         outputs = f", {self.answers.shape[2]} outputs" if self.answers.ndim == 3 else ""
-        source = " at the measured saliences" if self.saliences else ""
+        source = " at the given saliences" if self.saliences else ""
         lines = [
             f"{unseen} unseen combination{'s' * (unseen != 1)}{outputs}, {n_runs} "
             f"run{'s' * (n_runs != 1)}{dropped}; predicted: {MACHINES[self.fit]}{source}"
@@ -272,7 +272,7 @@ def compare(
     >>> task = tasks.symbolic_addition(range(-4, 5), [0])
     >>> runs = np.stack([0.64 * task.targets, 0.68 * task.targets])
     >>> print(compare(task, runs, [0.4]).describe())
-    64 unseen combinations, 2 runs; predicted: interpolation at the measured saliences
+    64 unseen combinations, 2 runs; predicted: interpolation at the given saliences
     slope: measured 0.660 (0.406 to 0.914), predicted 0.667
     intercept: measured 0.000 (0.000 to 0.000), predicted 0.000
     error: measured 0.130 (-0.064 to 0.325), predicted 0.125

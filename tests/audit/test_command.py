@@ -264,8 +264,22 @@ def test_warnings_of_chosen_rules_end_with_1(folder, capsys):
     argv = ["again.csv", *ASKED[1:], "--add", "0", "--json", "a.json"]
     assert ended(*argv) == 0
     assert "--fail-on" not in capsys.readouterr().out
-    assert ended(*argv, "--fail-on", "not-held-out", "shortcut") == 1
-    assert capsys.readouterr().out.endswith("Fails on warnings of not-held-out (--fail-on).\n")
+    files = ["--junit", "a.xml", "--sarif", "a.sarif"]
+    assert ended(*argv, *files) == 0
+    assert 'failures="0"' in Path("a.xml").read_text()
+    assert ended(*argv, *files, "--fail-on", "not-held-out", "shortcut") == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(
+        "Fails (--fail-on not-held-out): 1 of 19 rows of test repeats a combination"
+    )
+    # Build servers say so too, of this rule and of no other.
+    assert Path("a.xml").read_text().count('failures="1"') == 1
+    failures = ElementTree.parse("a.xml").iter("failure")
+    assert [failure.get("type") for failure in failures] == ["not-held-out"]
+    results = json.loads(Path("a.sarif").read_text())["runs"][0]["results"]
+    levels = {result["ruleId"]: result["level"] for result in results}
+    assert levels.pop("not-held-out") == "error"
+    assert set(levels.values()) == {"warning"}
     Path("a.json").unlink()
     assert ended(*argv, "--fail-on", "held-out") == 2
     assert "the nearest is not-held-out" in capsys.readouterr().err

@@ -111,7 +111,9 @@ def test_the_shortcut_wins_below_the_boundary_and_nothing_is_said_beyond_the_end
                 )
                 assert answer.picture == ""
                 continue
-            right, n_test, solved, formula = numbers(answer.says)
+            assert ("The rule wins nowhere." in answer.says) == np.isnan(boundary)
+            right, n_test, *least, solved, formula = numbers(answer.says)
+            np.testing.assert_allclose(least, boundary if least else [], atol=5.1e-4)
             assert solved == pytest.approx(formula, abs=1.1e-3)
             # The boundary is exact; NaN where the shortcut wins for all pairs.
             assert right == (n_test if pair > boundary else 0)
@@ -170,7 +172,8 @@ def test_the_audit_says_what_the_audit_says():
     report = pw.audit_split(panel.starts["path"], ["shape", "colour"], "answer", "split")
     assert answer.says.splitlines()[0] == f"{report.headline}."
     assert answer.says.splitlines()[1:] == [
-        f"{finding.rule}: {RULES[finding.rule].meaning}"
+        f"{finding.rule}{f' ({finding.subject})' * bool(finding.subject)}: "
+        f"{RULES[finding.rule].meaning}"
         for finding in report.errors + report.warnings
     ]
     assert answer.report is not None

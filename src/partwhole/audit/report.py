@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -224,18 +224,33 @@ class AuditReport:
         return _written(to_html(self), path)
 
     @door
-    def to_sarif(self, path: str | Path | None = None) -> str:
-        """Return the findings as SARIF 2.1.0, and write them to `path` unless that is None."""
+    def to_sarif(self, path: str | Path | None = None, *, fail_on: Sequence[str] = ()) -> str:
+        """Return the findings as SARIF 2.1.0, and write them to `path` unless that is None.
+
+        Warnings of the rules `fail_on` are errors there.
+        """
         from partwhole.audit.outputs.build_servers import to_sarif
 
-        return _written(to_sarif(self), path)
+        return _written(to_sarif(self._failing(fail_on)), path)
 
     @door
-    def to_junit(self, path: str | Path | None = None) -> str:
-        """Return the rules as JUnit test cases, and write them to `path` unless that is None."""
+    def to_junit(self, path: str | Path | None = None, *, fail_on: Sequence[str] = ()) -> str:
+        """Return the rules as JUnit test cases, and write them to `path` unless that is None.
+
+        Warnings of the rules `fail_on` are failures there.
+        """
         from partwhole.audit.outputs.build_servers import to_junit
 
-        return _written(to_junit(self), path)
+        return _written(to_junit(self._failing(fail_on)), path)
+
+    def _failing(self, rules: Sequence[str]) -> AuditReport:
+        """Return the report with warnings of some rules as errors, for build servers alone."""
+        failing = set(map(id, self.warnings_of(rules)))
+        findings = (
+            replace(item, severity="error") if id(item) in failing else item
+            for item in self.findings
+        )
+        return replace(self, findings=tuple(findings))
 
     def rows_to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each row of the test splits.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -225,15 +225,16 @@ def audit(
         )
         report = _with_use_of_noise(report, noise)
         failing = report.warnings_of(fail_on)
-        _write(report, files)
+        _write(report, files, fail_on)
     except KeyboardInterrupt:
         print("partwhole: interrupted; nothing was written", file=sys.stderr)
         raise SystemExit(130) from None
     written = [f"{option.removeprefix('--').upper()}: {path}\n" for option, path in files.items()]
     print_inert(report.to_text() + "".join(written))
-    if failing:
-        rules_that_fail = ", ".join(dict.fromkeys(item.rule for item in failing))
-        print(f"Fails on warnings of {rules_that_fail} (--fail-on).")
+    from partwhole.audit.outputs.lines import one_line
+
+    for item in failing:
+        print_inert(f"Fails (--fail-on {item.rule}): {one_line(item.message)}\n")
     if report.verdict != "supported" or failing:
         raise SystemExit(1)
 
@@ -384,7 +385,7 @@ def _audited(table: Path | dict[str, Path] | None, **options) -> AuditReport:
         return replace(audit_split(path, **options), path="")
 
 
-def _write(report: AuditReport, files: dict[str, Path]) -> None:
+def _write(report: AuditReport, files: dict[str, Path], fail_on: Sequence[str]) -> None:
     """Write the files after all of them have been rendered."""
     from partwhole.audit.outputs.files import write_all
 
@@ -392,7 +393,7 @@ def _write(report: AuditReport, files: dict[str, Path]) -> None:
         "--output": lambda: report.rows_to_frame().to_csv(index=False, float_format="%.6g"),
         "--json": report.to_json,
         "--html": report.to_html,
-        "--sarif": report.to_sarif,
-        "--junit": report.to_junit,
+        "--sarif": lambda: report.to_sarif(fail_on=fail_on),
+        "--junit": lambda: report.to_junit(fail_on=fail_on),
     }
     write_all({path: forms[option]() for option, path in files.items()})

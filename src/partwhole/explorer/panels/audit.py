@@ -33,7 +33,8 @@ def audit(
     yield report
     print(f"{report.headline}.")
     for finding in report.errors + report.warnings:
-        print(f"{finding.rule}: {RULES[finding.rule].meaning}")
+        subject = f" ({finding.subject})" if finding.subject else ""
+        print(f"{finding.rule}{subject}: {RULES[finding.rule].meaning}")
 
     task, rows = report.evidence[0].case.task, report.rows_to_frame()
     if max(task.n_values[:2]) <= 60:

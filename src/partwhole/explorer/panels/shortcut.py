@@ -37,6 +37,8 @@ def shortcut(
     margin = pw.limits.shortcut_margin(part, pair)
     n_right = (limit.test_margins > 0).sum()
     print(f"{n_right} of {task.n_test} held-out combinations are right.")
+    least = shortcut_boundary(part)
+    print("The rule wins " + ("nowhere." if np.isnan(least) else f"above a pair of {least:.3f}."))
     print(f"Their margin is {limit.test_margins.mean():.3f}; the formula says {margin:.3f}.")
 
     parts = np.sort([*np.linspace(0.0, 0.333, 60), part])
