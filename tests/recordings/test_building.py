@@ -557,6 +557,16 @@ def test_sentences(arguments, sentence):
 
 
 OPTIONS = {
+    "misspelt groups": (
+        {"groups": "runs"},
+        "a column of the conditions is named by one of its names; got 'runs', which no columns "
+        "have; columns are shape, colour, run; did you mean 'run'?",
+    ),
+    "components with commas": (
+        {"components": ["shape,colour"]},
+        "a column of the conditions is named by one of its names; got 'shape,colour', which no "
+        "columns have; columns are shape, colour, run; name columns one by one, without commas",
+    ),
     "unknown component": (
         {"components": ["shape", "size"]},
         "a column of the conditions is named by one of its names; got 'size', which no columns "

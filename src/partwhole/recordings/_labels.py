@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,11 +166,14 @@ def require_columns(names: Sequence[Hashable], table: pd.DataFrame) -> None:
         count = int(sum(column == name for column in table.columns))
         if count != 1:
             listed = ", ".join(map(str, table.columns[:20]))
-            apart = "name columns one by one, without commas"
+            near = [] if count else get_close_matches(str(name), map(str, table.columns), 1)
+            remedy = f"did you mean {near[0]!r}?" if near else "rename the column or the argument"
+            if "," in str(name):
+                remedy = "name columns one by one, without commas"
             raise InputError(
                 "a column of the conditions is named by one of its names; got "
                 f"{name!r}, which {count or 'no'} columns have; columns are {listed}; "
-                + (apart if "," in str(name) else "rename the column or the argument")
+                f"{remedy}"
             )
 
 

@@ -72,9 +72,16 @@ def open_source(table: Any, role: str = "table") -> Source:
             f"a table has plain columns; got {str(error)[:120]!r} from one of type "
             f"{type(table).__name__}; turn it into a DataFrame"
         ) from error
+    parts = table if isinstance(table, list | tuple) else ()
+    several = parts and all(isinstance(part, str) or hasattr(part, "columns") for part in parts)
     raise InputError(
         "the table is a path, or a table of pandas, polars, Arrow or datasets; got one of type "
-        f"{type(table).__name__}; save it as CSV or Parquet, or turn it into a DataFrame"
+        f"{type(table).__name__}; "
+        + (
+            "pass several as {'train': ..., 'test': ...}"
+            if several
+            else "save it as CSV or Parquet, or turn it into a DataFrame"
+        )
     )
 
 
