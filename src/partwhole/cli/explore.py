@@ -25,9 +25,15 @@ def explore(
     def end(*_: object) -> None:
         raise KeyboardInterrupt
 
-    # A terminal that is closed sends the second, which not all systems have.
+    # A terminal that is closed sends the second, which not all systems have. What is ignored, as
+    # under nohup, stays so.
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = [signal.signal(number, end) for number in signals]
+    handlers = {number: signal.getsignal(number) for number in signals}
+    before = {
+        n: handler for n, handler in handlers.items() if handler not in (signal.SIG_IGN, None)
+    }
+    for number in before:
+        signal.signal(number, end)
     try:
         from partwhole.explorer.server import Explorer
 
@@ -43,5 +49,5 @@ def explore(
         # Pressed again, or before there was a page: nothing is waited for.
         os._exit(130)
     finally:
-        for number, handler in zip(signals, before, strict=True):
+        for number, handler in before.items():
             signal.signal(number, handler)
