@@ -19,7 +19,7 @@ NAMES = [panel.name for panel in PANELS]
 TABLE = b"what,who,sum,split\na,c,1,train\na,d,2,train\nb,c,3,train\nb,d,4,test\n"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def explorer() -> Iterator[Explorer]:
     with answering() as server:
         yield server
