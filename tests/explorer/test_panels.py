@@ -20,6 +20,7 @@ from partwhole.audit import RULES
 from partwhole.explorer.controls import Column, Slider
 from partwhole.explorer.panel import Panel
 from partwhole.explorer.panels import PANELS
+from partwhole.flows import FlowOutcome
 from partwhole.limits.limit import Outcome
 
 BY_NAME = {panel.name: panel for panel in PANELS}
@@ -216,15 +217,24 @@ def undecided(axes, print, max_steps=1):
     raise AssertionError("drawn all the same")
 
 
+def diverged(axes, print, max_steps=1):
+    path = pw.flow(pw.flows.Tied(0.01 * np.eye(2), np.eye(2)), np.linspace(0, 9, 9))
+    yield replace(path, outcome=FlowOutcome.DIVERGED)
+    raise AssertionError("drawn all the same")
+
+
 def unfinished(axes, print, max_steps=1):
     yield pw.flow(pw.flows.Tied(0.01 * np.eye(2), np.eye(2)), np.linspace(0, 9, 9), max_steps=2)
     raise AssertionError("drawn all the same")
 
 
-@pytest.mark.parametrize("draw", [undecided, unfinished])
+@pytest.mark.parametrize("draw", [undecided, diverged, unfinished])
 def test_what_was_not_decided_is_never_shown(draw):
     answer = Panel(draw, "kernels").answer({})
-    assert re.match(r"Not decided: reached max_steps|Ran out of steps", answer.says)
+    assert re.match(
+        r"Not decided: reached max_steps|The numbers are no longer finite|Ran out of steps",
+        answer.says,
+    )
     assert answer.picture == ""
 
 

@@ -192,6 +192,9 @@ def test_the_page_of_an_audit_names_the_table_of_the_reader(explorer):
     page = ask(explorer, f"/{answer['page']}")[1]
     assert "it&#x27;s mine.csv" in page
     assert explorer.folder.name not in page
+    # The code is a program, whatever the name.
+    file = upload(explorer, "a\"b'c\\d.csv", TABLE.encode())["file"]
+    assert "\npath = 'a\"b\\'c\\\\d.csv'\n" in audit(explorer, file)["code"]
 
 
 def test_tables_as_people_have_them(explorer):

@@ -144,6 +144,7 @@ def audit(
         rules: Print the rules with their thresholds, without an audit.
     """
     from partwhole.audit import RULES, Settings
+    from partwhole.audit.outputs.lines import one_line
     from partwhole.audit.settings import require_rules
 
     settings = Settings() if config is None else Settings.load(config)
@@ -231,8 +232,6 @@ def audit(
         raise SystemExit(130) from None
     written = [f"{option.removeprefix('--').upper()}: {path}\n" for option, path in files.items()]
     print_inert(report.to_text() + "".join(written))
-    from partwhole.audit.outputs.lines import one_line
-
     for item in failing:
         print_inert(f"Fails (--fail-on {item.rule}): {one_line(item.message)}\n")
     if report.verdict != "supported" or failing:

@@ -3,10 +3,14 @@
 const LARGEST = 40 << 20; // bytes of a table
 const narrow = matchMedia("(max-width: 46rem)");
 
+function valueOf(slider) {
+  return JSON.parse(`[${slider.dataset.values}]`)[slider.value];
+}
+
 function valuesOf(form) {
   const values = {};
   for (const slider of form.querySelectorAll("input[type=range]"))
-    values[slider.name] = JSON.parse(`[${slider.dataset.values}]`)[slider.value];
+    values[slider.name] = valueOf(slider);
   for (const choice of form.querySelectorAll("select")) values[choice.name] = choice.value;
   for (const group of form.querySelectorAll("fieldset"))
     values[group.name] = [...group.querySelectorAll("input:checked")].map((box) => box.value);
@@ -14,7 +18,7 @@ function valuesOf(form) {
 }
 
 function label(slider) {
-  const value = `${JSON.parse(`[${slider.dataset.values}]`)[slider.value]}`;
+  const value = `${valueOf(slider)}`;
   slider.setAttribute("aria-valuetext", value);
   slider.closest("p").querySelector("output").textContent = value;
 }

@@ -24,7 +24,8 @@ from partwhole.audit import AuditReport
 from partwhole.explorer.controls import Column, Slider
 from partwhole.page import visible
 
-UNDECIDED = ("INACCURATE", "MAX_STEPS")  # outcomes of limits and of paths
+# Outcomes of limits and of paths that decide something; what ends otherwise is never drawn.
+DECIDED = ("SOLVED", "STATIONARY", "INFEASIBLE", "REACHED")
 FIGURE = 'figure, axes = plt.subplots(1, 2, figsize=(6.6, 2.8), layout="constrained")'
 # Fixed margins are drawn in half of the time that a layout takes which looks at all labels.
 WIDE: dict[Any, Any] = {"left": 0.1, "right": 0.97, "bottom": 0.19, "top": 0.9, "wspace": 0.42}
@@ -182,8 +183,8 @@ class Panel:
         try:
             result = next(drawn)
             outcome = getattr(result, "outcome", None)
-            if outcome is not None and outcome.name in UNDECIDED:
-                return Answer(f"{outcome.value}.".capitalize(), code)
+            if outcome is not None and outcome.name not in DECIDED:
+                return Answer(f"{outcome.value[0].upper()}{outcome.value[1:]}.", code)
             with _DRAWING, mpl.rc_context(STYLE | style), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of signs that a font lacks
                 figure = Figure(figsize=(3.6, 5.6) if narrow else (6.6, 2.8))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from partwhole.audit import AuditReport
 
 ADDRESS = "127.0.0.1"
-LARGEST = 64 << 20  # bytes of a question; the page's script has the same limit for tables
+LARGEST = 64 << 20  # bytes of a question: in base64 a table of 40 MiB, the most of the script
 MOST_KEPT = 8  # tables, and reports
 CHAPTERS = tuple(dict.fromkeys(panel.chapter for panel in PANELS))
 
@@ -43,10 +43,8 @@ class Table(NamedTuple):
     place: Path
 
     def named(self, text: str) -> str:
-        """Return a text with the table's name where it has its place, or the name there."""
-        for place in (self.place.as_posix(), str(self.place)):
-            text = text.replace(place, self.name)
-        return text
+        """Return a text with the table's name where it has its place."""
+        return text.replace(str(self.place), self.name)
 
 
 class Explorer(ThreadingHTTPServer):
@@ -94,7 +92,7 @@ class Explorer(ThreadingHTTPServer):
         self.compiling.start()
 
     def server_close(self) -> None:
-        """Stop, and delete the tables."""
+        """Stop, delete the tables, and then wait for what is computed."""
         super().server_close()
         self.folder.cleanup()
         # Python that ends while other threads compute or compile is aborted.
@@ -161,8 +159,9 @@ class Explorer(ThreadingHTTPServer):
         if table is None:
             answer = asked.answer(chosen, narrow=narrow)
         else:
-            answer = asked.answer({"path": table.place.as_posix(), **chosen}, narrow=narrow)
-            answer = replace(answer, says=table.named(answer.says), code=table.named(answer.code))
+            answer = asked.answer({"path": str(table.place), **chosen}, narrow=narrow)
+            code = asked.code({"path": table.name, **chosen})
+            answer = replace(answer, says=table.named(answer.says), code=code)
         page = None
         if answer.report is not None:
             page = f"report-{next(self.numbers)}.html"

@@ -28,8 +28,8 @@ def columns(path: Path) -> tuple[list[str], dict[str, str | list[str]]]:
     """
     source = open_source(path)
     entries = source.read(range(len(source.columns)), ())
-    columns = {str(name): entries[i] for i, name in enumerate(source.columns) if str(name).strip()}
-    values = {name: _entries(column) for name, column in columns.items()}
+    cells = {str(name): entries[i] for i, name in enumerate(source.columns) if str(name).strip()}
+    values = {name: _entries(column) for name, column in cells.items()}
     names = list(values)
     split = _last(
         [n for n in names if n.casefold() == "split"] or [n for n in names if "train" in values[n]]
@@ -37,7 +37,7 @@ def columns(path: Path) -> tuple[list[str], dict[str, str | list[str]]]:
     rest = [name for name in names if name != split]
     target = _last([name for name in rest if name.casefold() in TARGETS] or rest)
     # A value in each row names the row.
-    parts = [n for n in rest if n != target and 1 < len(values[n]) < n_rows(columns[n])]
+    parts = [n for n in rest if n != target and 1 < len(values[n]) < n_rows(cells[n])]
     few = [name for name in parts if len(values[name]) <= MOST_VALUES]
     if len(few) < 2:
         few = sorted(sorted(parts, key=lambda name: len(values[name]))[:2], key=names.index)
