@@ -38,10 +38,16 @@ test-browser: $(TEST) report/index.html
 test-torch: $(TORCH)
 	$(PYTEST) -m torch src/partwhole/torch tests/torch tests/recordings
 
-# The pages of docs/ and the reference as a site, onto site/index.html.
+# The pages of docs/ and the reference as a site, onto site/index.html. Pictures that take seconds are
+# drawn anew; scripts beside the pages draw the others, in minutes or in a browser.
+PICTURES := first_result swing_by gated networks
 docs: $(DOCS)
-	rm -rf site
+	rm -rf site build/pictures
+	mkdir -p build/pictures
+	cp $(PICTURES:%=docs/%.py) build/pictures
+	set -e; for name in $(PICTURES); do $(BIN)/python build/pictures/$$name.py >/dev/null; done
 	$(BIN)/python docs/site.py build/site
+	cp build/pictures/*.svg build/site
 	$(BIN)/python -m sphinx --fail-on-warning --fresh-env --quiet --jobs 2 --conf-dir docs build/site site
 	$(BIN)/python docs/links.py site
 
