@@ -14,6 +14,8 @@ from sklearn.linear_model import Ridge
 from partwhole._checks import InputError
 from partwhole.measures import salience
 from partwhole.measures.readouts import held_out_readouts, predict_readout
+from partwhole.measures.readouts.lda import LDA
+from partwhole.measures.readouts.svm import SVM
 from partwhole.recordings import Recording, from_trials
 
 
@@ -376,3 +378,31 @@ def test_left_out_neurons_say_how_predictions_vary_over_populations(n_neurons, n
     few = from_trials(responses=np.asarray(trials.responses)[:, :8], conditions=rows)
     assert "neurons" not in held_out_readouts(few, over_neurons=True).budget
     assert "neurons" not in readouts.budget
+
+
+@pytest.mark.parametrize("n_neurons", [8, 25, 150])
+@pytest.mark.parametrize("classifier", [None, LDA(0.2), SVM(0.01, loss="squared_hinge")])
+def test_neurons_that_are_silent_or_stuck_change_nothing(n_neurons, classifier):
+    """Fewer neurons than training conditions, more, and more than trials."""
+    shape = (2, 2, 4) if classifier is None else (2, 2, 3)
+    plain = recording(n_neurons=n_neurons, shape=shape)
+    stuck = np.full((plain.n_trials, 6), [0.0, 1e6 / 3, -2.5, 0.1, 1e-9, 7.0])
+    more = from_trials(np.hstack([stuck, plain.responses]), plain.components)
+    targets = plain.names[0] if isinstance(classifier, SVM) else None
+    first, second = (held_out_readouts(of, targets, classifier=classifier) for of in (plain, more))
+    for name in ("predicted", "measured", "accuracy", "certainty", "between", "within"):
+        np.testing.assert_allclose(getattr(second, name), getattr(first, name), atol=1e-9)
+    np.testing.assert_allclose(second.ridge, first.ridge, rtol=1e-12)
+    is_train = np.arange(len(plain.conditions))[plain.condition_of_trial] > 2
+    if classifier is None:
+        size = plain.names[2]
+        first, second = (
+            predict_readout(of, targets=size, is_train=is_train) for of in (plain, more)
+        )
+        np.testing.assert_allclose(second.predicted, first.predicted, atol=1e-9)
+        np.testing.assert_allclose(second.trained, first.trained, atol=1e-9)
+
+
+def test_intervals_of_answers_of_lda_are_said_to_be_short():
+    (note,) = held_out_readouts(recording(), classifier=LDA(0.2)).notes
+    assert "intervals of answers of LDA are too short" in note

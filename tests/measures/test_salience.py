@@ -536,6 +536,21 @@ def test_whitened_features_are_those_of_the_shrunk_covariance():
     assert diagonal.noise == pytest.approx(6.0, rel=1e-9)
 
 
+@pytest.mark.parametrize("groups", [None, np.tile(np.arange(5), 9 * 4)])
+def test_neurons_without_noise_have_no_part_in_whitened_saliences(groups):
+    rng = np.random.default_rng(28)
+    rows = np.repeat(list(product(range(3), range(3))), 20, axis=0)
+    data = rng.normal(size=(3, 6))[rows[:, 0]] + rng.normal(size=(180, 6))
+    expected = salience(data, rows, groups=groups, whiten="diagonal")
+    # Stuck at a number that is no sum of powers of two, and the same in all trials of a tuple.
+    without = np.column_stack([np.full(180, 1e6 / 3), 1e5 / 3 + 0.1 * rows.sum(axis=1)])
+    whitened = salience(np.hstack([data, without]), rows, groups=groups, whiten="diagonal")
+    np.testing.assert_allclose(whitened.salience, expected.salience, rtol=1e-9, atol=1e-12)
+    # A large offset is no reason to drop a neuron.
+    whitened = salience(data + 1e7, rows, groups=groups, whiten="diagonal")
+    np.testing.assert_allclose(whitened.salience, expected.salience, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -364,14 +364,6 @@ def measure(
         known = of_neurons if whiten == "none" else salience(static)
         readouts, reason = _readouts(static, known, held_out, readout, ridge, seed, progress)
         notes += reason
-    graded = [item.component for item in gradings if item.kind in ("ordered", "circular")]
-    if readouts is not None and classifier == "ridge" and graded:
-        # Products of condition means are drawn towards their mean by overlap, which graded values
-        # have not.
-        notes.append(
-            f"near values of {' and '.join(graded)} are more alike: ridge readouts may be right "
-            "less often than predicted, by up to a tenth of trials"
-        )
     return Measurement(
         recording,
         source,

@@ -18,6 +18,8 @@ from partwhole.recordings import Recording
 Whiten = Literal["none", "diagonal", "full"]
 # Values of all components together, above which the grid's mean is not estimated.
 MOST_VALUES = 2000
+# Noise over the size of a feature below which it is rounding.
+FEW_DIGITS = 1e-12
 
 
 def blocks_of(
@@ -137,7 +139,9 @@ def _whitened(
     features: np.ndarray, index: np.ndarray, groups: np.ndarray | None, whiten: Whiten
 ) -> np.ndarray:
     """Return features whose noise within tuples has variance 1 in all directions."""
-    residuals, degrees = features, len(features) - int(index.max()) - 1
+    # Rounding of features without noise should not grow with their offset.
+    shifted = features - features[0]
+    residuals, degrees = shifted, len(features) - int(index.max()) - 1
     if groups is not None:
         _, group = np.unique(groups, return_inverse=True)
         residuals = residuals - _means(residuals, group)[group]
@@ -151,8 +155,9 @@ def _whitened(
     )
     if whiten == "diagonal":
         spread = np.sqrt((residuals**2).sum(axis=0) / degrees)
-        # A feature without noise would count without bound.
-        return np.divide(features, spread, out=np.zeros_like(features), where=spread > 0)
+        # A feature without noise, but for rounding, would count without bound.
+        noisy = spread > FEW_DIGITS * np.sqrt((shifted**2).mean(axis=0))
+        return np.divide(features, spread, out=np.zeros_like(features), where=noisy)
     noise = NoiseSpectrum.of_residuals(residuals, degrees)
     along = features @ noise.directions.T
     rest = 1.0 / np.sqrt(noise.rest) if noise.rest > 0 else 0.0

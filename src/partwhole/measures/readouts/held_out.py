@@ -23,7 +23,7 @@ from partwhole.measures.readouts.labels import are_labels, credit, label_indices
 from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Trials
-from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of
+from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of, varying
 from partwhole.measures.readouts.over_neurons import variance_over_neurons
 from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows, training_trials
 from partwhole.measures.readouts.sets import Sets, sets_of
@@ -37,6 +37,10 @@ from partwhole.measures.salience import Salience
 from partwhole.recordings import Recording
 
 FEW_SETS = 12
+OF_LDA = (
+    "intervals of answers of LDA are too short, with 59 to 88 % of answers in them: the scale of "
+    "all answers varies between training sets; accuracies don't depend on it"
+)
 
 
 @door
@@ -69,7 +73,7 @@ def held_out_readouts(
         trials are marked, shape (n,), or (F, n) for several sets.
     ridge : float, keyword-only, default None
         The penalty on squared weights, as in `predict_readout`, in squared units of responses. None
-        is the mean variance of a neuron, as of a penalty of 1 on standardized responses.
+        is the mean variance of neurons that vary, as of a penalty of 1 on standardized responses.
     classifier : LDA or SVM, keyword-only, default None
         In place of ridge readouts, for labels, one for each component: `LDA` for two values and
         more, `SVM` for two. It is trained anew without each set, which takes as long as that takes.
@@ -140,6 +144,7 @@ def _held_out(
     threads: int,
 ) -> HeldOutReadouts:
     whole = recording.averaged().pseudo_trials(seed)
+    responses = varying(whole.responses)
     index, conditions = whole.condition_of_trial, whole.conditions
     require(
         len(conditions) >= 3,
@@ -153,8 +158,8 @@ def _held_out(
         labelled = [(slice(0, by_condition.shape[1]), label_indices(by_condition))]
         labels = ("answer",)
     _require_readout_of(classifier, ridge, over_neurons, labelled)
-    of_conditions = Trials.of(whole.responses, index, conditions)
-    penalty = penalty_of(ridge, whole.responses)
+    of_conditions = Trials.of(responses, index, conditions)
+    penalty = penalty_of(ridge, responses)
     sets = sets_of(held_out, recording, conditions)
     trials = of_conditions.counts
     products = None
@@ -163,9 +168,9 @@ def _held_out(
     least = max(penalty, LEAST_RIDGE * of_conditions.mean_variance)
     fit: LeavingOut | Classifiers
     if classifier is None:
-        fit = LeavingOut(whole.responses, by_condition[index], least)
+        fit = LeavingOut(responses, by_condition[index], least)
     else:
-        fit = Classifiers(classifier, whole.responses, index, by_condition, labelled)
+        fit = Classifiers(classifier, responses, index, by_condition, labelled)
         fit.require_labels_without(sets)
 
     scales = noise_of_conditions(of_conditions.residuals, index)
@@ -193,7 +198,7 @@ def _held_out(
     predicted, between, within, accuracy, certainty, measured, right, from_saliences = (
         np.concatenate(part) for part in zip(*rows, strict=True)
     )
-    unit, larger = penalty_of(None, whole.responses), None
+    unit, larger = penalty_of(None, responses), None
     if classifier is None:
         larger = larger_penalty(
             of_conditions, sets, trials, by_condition, labelled, least, unit, certainty, threads
@@ -210,9 +215,11 @@ def _held_out(
             return float(np.sqrt(np.concatenate(list(means)).mean()))
 
         notes = notes_on_spread(
-            variances(between), by_condition, whole.n_neurons, training_trials(sets, trials),
+            variances(between), by_condition, responses.shape[1], training_trials(sets, trials),
             lambda: steadier_penalty(least, unit, error_with),
         )  # fmt: skip
+    if isinstance(classifier, LDA):
+        notes += (OF_LDA,)
     spread = np.nan
     if over_neurons:
         spread = variance_over_neurons(of_conditions, sets, by_condition, least, seed, threads)

@@ -73,7 +73,8 @@ class HeldOutReadouts:
     over_neurons : float, default NaN
         Variance of predicted answers over populations of neurons, a mean; NaN if not asked for.
     notes : tuple of str
-        Whether answers with numbers vary much between training sets, and which penalty would help.
+        Whether answers with numbers vary much between training sets, and which penalty would help;
+        of LDA, that intervals of answers are too short.
     classifier : LDA or SVM or None
 
     Examples

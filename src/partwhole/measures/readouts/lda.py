@@ -47,7 +47,7 @@ class LDA:
     ----------
     shrinkage : float, default 0.0
         Share of the mean variance, times the identity, in the covariance within labels: from 0 to
-        below 1, that of scikit-learn. It is a ridge of
+        below 1, that of scikit-learn, of features that vary. It is a ridge of
         :math:`\rho = \frac{\gamma}{1 - \gamma} \mathrm{tr}\, W / p`, with W the scatter within
         labels. Above 0 where features outnumber trials.
 

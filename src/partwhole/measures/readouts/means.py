@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
-from partwhole.features.subsets import overlap_sets
 from partwhole.measures._rows import averaging
+from partwhole.measures.readouts.levels import Levels
 from partwhole.measures.readouts.noise import NoiseSpectrum
 from partwhole.measures.readouts.resolvent import (
     Covariance,
@@ -58,10 +58,10 @@ class MeasuredMeans:
     Products of means that are estimated from m trials have errors of known variance,
     :math:`(\mu_t B \Sigma B \mu_t + \mu_u B \Sigma B \mu_u + \mathrm{tr}\, (\Sigma B)^2 / m) / m`
     for a pair of conditions, and more where B is estimated, too (`resolvent`).
-    Each is therefore drawn towards the mean over pairs with the same overlap, by the share that
-    errors have in the deviations from it (James and Stein, 1961); without this they would pass for
-    memory of single conditions. Errors of estimated noise are left as they are: a readout that is
-    trained on these trials has them too.
+    Deviations from the mean over pairs with the same overlap are therefore drawn to 0 by the share
+    that errors have in them (`levels`); without this they would pass for memory of single
+    conditions. Errors of estimated noise are left as they are: a readout that is trained on these
+    trials has them too.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class MeasuredMeans:
         Variance of the estimated means in units of that of a trial; 0 if they are known.
     covariance : Covariance
         Of the noise.
-    overlap : int array, shape (A, A), or None
-        The overlap set of each pair of conditions; None to leave products as they are.
+    levels : Levels or None
+        Of products of conditions; None to leave these as they are.
     shares : float array, shape (A,)
         Of each condition in the training trials, whose mean is subtracted; 0 to subtract none.
     shrunk : callable or None
@@ -84,7 +84,7 @@ class MeasuredMeans:
     beside: Float[np.ndarray, "A A"]
     error: Float[np.ndarray, " A"]
     covariance: Covariance
-    overlap: Int[np.ndarray, "A A"] | None
+    levels: Levels | None
     shares: Float[np.ndarray, " A"]
     shrunk: Callable[[], MeasuredMeans] | None = None
 
@@ -99,10 +99,10 @@ class MeasuredMeans:
         """Return means with noise that is known; exact ones, or of so many trials."""
         along, beside = _parts(means, noise.directions)
         error = np.zeros(len(means)) if trials is None else 1.0 / trials
-        overlap = None
+        spectrum, levels = noise.spectrum, None
         if trials is not None and conditions is not None:
-            overlap = overlap_sets(conditions, conditions)
-        return cls(along, beside, error, Known(noise.spectrum), overlap, np.zeros(len(means)))
+            levels = Levels.of(conditions, along @ along.T + beside, error)
+        return cls(along, beside, error, Known(spectrum), levels, np.zeros(len(means)))
 
     @property
     def spectrum(self) -> Spectrum:
@@ -129,38 +129,29 @@ class MeasuredMeans:
         grams = functions.between(self.along, self.beside)
         diagonal = np.einsum("caa->ca", grams)
         diagonal -= functions.noise_traces[:, None] * self.error
-        if self.overlap is not None:
-            grams = self._towards(self.overlap, grams, functions)
+        if self.levels is not None:
+            grams = self.levels.drawn(grams, self._squared_error(grams, functions), self._noise)
         return Products(_centred(grams, self.shares), functions)
 
     def plain(self) -> Float[np.ndarray, "A A"]:
         """Return products of means with nothing between them."""
-        total = self.spectrum.n_features * self.spectrum.mean_variance
-        products = self.along @ self.along.T + self.beside - np.diag(total * self.error)
+        products = self.along @ self.along.T + self.beside - np.diag(self._noise * self.error)
         return _centred(products, self.shares)
 
-    def _towards(
-        self,
-        overlap: Int[np.ndarray, "A A"],
-        grams: Float[np.ndarray, "count A A"],
-        functions: Functions,
-    ) -> Float[np.ndarray, "count A A"]:
+    @property
+    def _noise(self) -> float:
+        """Return the variance of a trial, summed over features."""
+        return self.spectrum.n_features * self.spectrum.mean_variance
+
+    def _squared_error(self, grams: Float[np.ndarray, "count A A"], functions: Functions) -> float:
+        """Return the mean squared error of the first products, summed over pairs."""
         error, square = self.error, functions.noise_traces[1]
         along = np.maximum(np.diag(grams[1]), 0.0)
-        variance = np.outer(along, error) + np.outer(error, along) + square * np.outer(error, error)
         # A condition's product with itself has both errors at once.
-        np.fill_diagonal(variance, 2.0 * np.diag(variance))
-        variance = functions.inflation * variance
-        flat = overlap.ravel()
-        counts = np.maximum(np.bincount(flat), 1)
-        deviations = np.stack([
-            gram - (np.bincount(flat, gram.ravel(), len(counts)) / counts)[overlap]
-            for gram in grams
-        ])  # fmt: skip
-        total = float(np.sum(deviations[0] ** 2))
-        errors = float(np.sum(variance * (1.0 - 1.0 / counts[overlap])))
-        share = min(errors / total, 1.0) if total > 0 else 0.0
-        return grams - share * deviations
+        linear = error.sum() * along.sum() + error @ along
+        return functions.inflation * float(
+            2.0 * linear + square * (error.sum() ** 2 + error @ error)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +165,7 @@ class Trials:
     index : int array, shape (n,)
         The condition of each trial, from 0.
     conditions : int array, shape (A, C)
-        Values of components; products of means are drawn towards those by overlap.
+        Values of components, of which products of means have levels.
     """
 
     means: Float[np.ndarray, "A p"]
@@ -265,7 +256,7 @@ class Trials:
         if isinstance(covariance, Estimate):
             shrunk = partial(self._with_shrunk_noise, counts)
         error, shares = 1.0 / self.counts, counts / counts.sum()
-        return MeasuredMeans(along, beside, error, covariance, self._overlap, shares, shrunk)
+        return MeasuredMeans(along, beside, error, covariance, self._levels, shares, shrunk)
 
     def _chosen(self, counts: Int[np.ndarray, " A"]) -> tuple[Bool[np.ndarray, " A"], int]:
         """Return the conditions whose noise is used, and its degrees of freedom."""
@@ -285,8 +276,9 @@ class Trials:
         return _parts(self.means, self._whole.directions)
 
     @cached_property
-    def _overlap(self) -> Int[np.ndarray, "A A"]:
-        return overlap_sets(self.conditions, self.conditions)
+    def _levels(self) -> Levels:
+        centred = self.means - self.means.mean(axis=0)
+        return Levels.of(self.conditions, centred @ centred.T, 1.0 / self.counts)
 
 
 @dataclass(frozen=True, eq=False)

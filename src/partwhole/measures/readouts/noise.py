@@ -86,10 +86,19 @@ class NoiseSpectrum:
 
 
 def penalty_of(ridge: Real | None, features: Float[np.ndarray, "n p"]) -> float:
-    """Return the penalty of a ridge readout: by default the mean variance of a feature."""
+    """Return the penalty of a ridge readout: by default the mean variance of varying features."""
     if ridge is None:
-        return float(np.mean(np.var(features, axis=0)))
+        return float(np.mean(np.var(varying(features), axis=0)))
     return float(ridge)
+
+
+def varying(features: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n q"]:
+    """Return the features that differ between rows: readouts have no use for the others.
+
+    All of them where none differs.
+    """
+    differs = (features != features[:1]).any(axis=0)
+    return features if differs.all() or not differs.any() else features[:, differs]
 
 
 def _shrinkage(residuals: Float[np.ndarray, "n p"], variances: Float[np.ndarray, " q"]) -> float:

@@ -13,7 +13,7 @@ from partwhole.measures.readouts.equivalent import answers_of
 from partwhole.measures.readouts.labels import are_labels
 from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.means import Trials
-from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of
+from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of, varying
 from partwhole.measures.readouts.result import Readout
 from partwhole.measures.readouts.spread import notes_on_spread, steadier_penalty
 from partwhole.measures.readouts.svm import SVM
@@ -58,8 +58,8 @@ def predict_readout(
     ridge : float, keyword-only, default None
         The penalty on squared weights, in squared units of features: that of scikit-learn's Ridge.
         0 is least squares, of the smallest norm where features outnumber trials. None is the mean
-        variance of a feature, as of a penalty of 1 on standardized features; classifiers have
-        parameters of their own.
+        variance of features that vary, as of a penalty of 1 on standardized features; classifiers
+        have parameters of their own.
     classifier : LDA or SVM, keyword-only, default None
         In place of a ridge readout, for labels: `LDA` for two and more, `SVM` for two.
     seed : int, keyword-only, default 0
@@ -83,14 +83,15 @@ def predict_readout(
     Deterministic equivalent of Hachem, Loubaton and Najim (Ann. Appl. Probab. 2007), reduced to
     conditions here; functions of the noise's covariance from residuals of the training conditions,
     at Silverstein's shifted penalty (`resolvent`); products of means without the bias of their
-    noise, and drawn towards their means by overlap as far as that noise explains what they deviate
-    (`means.MeasuredMeans`). Noise has the same covariance at all training conditions. Because it is
-    theirs, a prediction follows the readout of these trials more closely than `between` says, which
-    is over training sets. Close to as many features as trials the answers themselves vary most, and
-    by far less with a larger ridge; there predicted accuracies are too low by up to .07. Where
-    training conditions outnumber features, and have repeated training trials, answers of ridge and
-    LDA to held-out conditions are those of the readout of these trials, at measured means, and only
-    deviations and accuracies are predicted, without a fixed point (`closed_form`).
+    noise, and drawn towards their means by overlap, and by values of single components, as far as
+    that noise explains what they deviate (`levels`). Noise has the same covariance at all training
+    conditions. Because it is theirs, a prediction follows the readout of these trials more closely
+    than `between` says, which is over training sets. Close to as many features as trials the
+    answers themselves vary most, and by far less with a larger ridge; there predicted accuracies
+    are too low by up to .07. Where training conditions outnumber features, and have repeated
+    training trials, answers of ridge and LDA to held-out conditions are those of the readout of
+    these trials, at measured means, and only deviations and accuracies are predicted, without a
+    fixed point (`closed_form`).
 
     LDA follows from ridge regression by optimal scoring (`lda`), SVMs from equations of the same
     kind for other losses (`margins`); both are approximate where trials are few. The scale of all
@@ -155,7 +156,7 @@ def predict_readout(
         "other targets",
         "pass labels, or leave classifier out",
     )
-    x = of.features
+    x = varying(of.features)
     used = np.ones_like(train)
     repeats, n_trained = np.maximum(counts - 1, 0).sum(), np.count_nonzero(counts)
     if n_trained - 1 > x.shape[1] and repeats > 1 and not isinstance(classifier, SVM):
