@@ -22,6 +22,7 @@ from sklearn.model_selection import (
 
 from partwhole._checks import InputError
 from partwhole.audit import HoldOut, audit_split
+from partwhole.audit.reading.source import File
 from partwhole.cli import main
 
 ROLES = (["shape", "colour"], "label")
@@ -86,7 +87,8 @@ def test_lines_of_json(tmp_path, name):
     path = written(tmp_path, name, as_lines(FRAME))
     table = read_table(path, *ROLES, "split")
     alike(table, PLAIN)
-    assert table.first_line == (None if name.endswith(".gz") else 1)
+    (file,) = table.files
+    assert file == File(str(path), len(FRAME), None if name.endswith(".gz") else 1)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 from split_tables import cross, random_table, rows, total
 
+from partwhole._checks import InputError
 from partwhole.audit import RULES, AuditReport, Settings, audit_split
 from partwhole.audit.outputs.build_servers import MOST_LOCATIONS
 from partwhole.audit.outputs.machine import MOST_ITEMS, MOST_ROWS
@@ -124,7 +126,7 @@ def test_sarif_has_the_shape_that_2_1_0_asks_for(seed, tmp_path):
         assert all(rule[name]["text"] for name in ("shortDescription", "fullDescription", "help"))
     assert len(run["results"]) == len(report.findings)
     lines = (tmp_path / "a table.csv").read_text().splitlines()
-    assert report.table.first_line == 2
+    assert report.table.files[0].first_line == 2
     for result, finding in zip(run["results"], report.findings, strict=True):
         assert result["ruleId"] == ids[result["ruleIndex"]] == finding.rule
         assert result["level"] == finding.severity
@@ -164,9 +166,51 @@ def test_sarif_keeps_a_relative_path_and_few_enough_lines(tmp_path, monkeypatch)
         (tmp_path / "some table.csv", "some%20table.csv"),
         (tmp_path.parent / "t.csv", (tmp_path.parent / "t.csv").as_uri()),
     ):
-        told = strict(replace(report, path=str(path)).to_sarif())
+        file = replace(report.table.files[0], path=str(path))
+        told = strict(replace(report, table=replace(report.table, files=(file,))).to_sarif())
         (result,) = told["runs"][0]["results"]
         assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+
+
+def test_sarif_has_the_lines_of_each_of_several_files(tmp_path):
+    """Of training and of test; then with a blank line in the second, whose lines are unknown."""
+    frame = random_table(0)
+    paths = {part: tmp_path / f"{part}.csv" for part in ("train", "test")}
+    for part, path in paths.items():
+        chosen = (frame["split"] == "train") == (part == "train")
+        frame[chosen].drop(columns="split").to_csv(path, index=False)
+    report = audit_split(paths, COLUMNS, "target")
+    located = set()
+    for result, finding in zip(
+        strict(report.to_sarif())["runs"][0]["results"], report.findings, strict=True
+    ):
+        for row, location in zip(finding.rows, result["locations"], strict=True):
+            place = location["physicalLocation"]
+            path = Path(unquote(urlparse(place["artifactLocation"]["uri"]).path))
+            cells = path.read_text().splitlines()[place["region"]["startLine"] - 1].split(",")
+            codes = report.table.components[row]
+            values = zip(report.table.values, codes, strict=True)
+            assert cells[:2] == [str(of[code]) for of, code in values]
+            located.add(path.name)
+    assert located == {"train.csv", "test.csv"}
+    with paths["test"].open("a") as file:
+        file.write("\n" + paths["test"].read_text().splitlines()[-1] + "\n")
+    report = audit_split(paths, COLUMNS, "target")
+    for result in strict(report.to_sarif())["runs"][0]["results"]:
+        for location in result["locations"]:
+            place = location["physicalLocation"]
+            assert ("region" in place) == place["artifactLocation"]["uri"].endswith("train.csv")
+
+
+def test_errors_name_the_line_of_the_file_that_has_it(tmp_path):
+    frame = pd.DataFrame(
+        [("a", "x", "1"), ("b", "y", "2"), ("a", "y", "3")], columns=[*COLUMNS, "target"]
+    )
+    paths = {part: tmp_path / f"{part}.csv" for part in ("train", "test")}
+    frame.to_csv(paths["train"], index=False)
+    frame.assign(target=["1", "", "3"]).to_csv(paths["test"], index=False)
+    with pytest.raises(InputError, match=r"in row 4 \(line 3 of test.csv\)"):
+        audit_split(paths, COLUMNS, "target")
 
 
 def test_sarif_of_other_tables_names_no_lines(tmp_path):

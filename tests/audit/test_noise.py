@@ -182,3 +182,22 @@ def test_repeats_that_do_not_excuse_are_named_with_what_they_would():
     assert "% is more." in finding.message
     assert "0.0001 %" not in finding.message
     assert "Proof" not in finding.message
+
+
+@pytest.mark.parametrize(
+    ("noise", "words"),
+    [
+        ("repeats", "Rows of the same combination differ with a standard deviation of 0."),
+        (0.2, "The noise of a single row was given as 0.2."),
+        ("estimate", "The best sum of at most 1 component leaves a standard deviation of 0."),
+    ],
+)
+def test_remarks_say_what_was_taken_as_noise(noise, words):
+    frame = pd.concat([noisy(0.0)[0]] * 2, ignore_index=True)
+    frame["y"] += 0.2 * np.random.default_rng(3).normal(size=len(frame))
+    report = audit_split(frame, ["a", "b"], "y", "split", noise=noise, add=0)
+    assert [remark for remark in report.table.remarks if words in remark]
+    labels = frame.assign(y=np.where(frame["y"] > frame["y"].median(), "high", "low"))
+    remarks = audit_split(labels, ["a", "b"], "y", "split", noise=noise, add=0).table.remarks
+    if noise == 0.2:
+        assert "The share of rows with a wrong label was given as 0.2." in remarks

@@ -30,6 +30,7 @@ from partwhole.audit.page.grid import PALETTE, draw, png
 from partwhole.audit.page.marks import targets
 from partwhole.audit.page.opening import DOUBTFUL
 from partwhole.audit.page.signed import groups_of
+from partwhole.audit.reading.source import File
 from partwhole.audit.rules import RULES, Finding
 
 VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
@@ -225,9 +226,16 @@ def test_of_many_rows_the_first_numbers_are_listed():
 
 def test_lines_are_counted_only_where_they_are_known():
     report = audit_samples.sums()
-    table = replace(report.table, first_line=4, source="t.csv")
-    text = Reader(to_html(replace(report, table=table))).text
-    assert "Rows of the table are counted from 0; row 0 is on line 4 of t.csv." in text
+    for files, said in (
+        ([File("a/t.csv", 9, 4)], "; row 0 is on line 4 of t.csv."),
+        ([File("a.csv", 9, 2), File("b.csv", 5, 3)],
+         "; row 0 is on line 2 of a.csv; row 9 is on line 3 of b.csv."),
+        ([File("a.csv", 9), File("b.csv", 5, 3)], "; row 9 is on line 3 of b.csv."),
+        ([File("", 14, None)], "."),
+    ):  # fmt: skip
+        table = replace(report.table, files=tuple(files))
+        text = Reader(to_html(replace(report, table=table))).text
+        assert f"Rows of the table are counted from 0{said}" in text
 
 
 @given(st.sets(st.integers(0, 400), min_size=1), st.integers(1, 30))

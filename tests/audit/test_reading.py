@@ -18,6 +18,7 @@ from bad_tables import CSV, frame, read
 
 from partwhole._checks import InputError
 from partwhole.audit.reading.columns import in_order
+from partwhole.audit.reading.source import File
 from partwhole.audit.reading.splits import HoldOut
 
 
@@ -354,15 +355,19 @@ LINES = [
 @pytest.mark.parametrize("text", range(len(LINES)))
 def test_the_first_line_is_known_where_rows_are_lines(text, tmp_path):
     text, first = LINES[text]
-    assert from_csv(text, tmp_path).first_line == first
+    (file,) = from_csv(text, tmp_path).files
+    assert file.first_line == first
 
 
 def test_other_tables_have_no_lines(tmp_path):
     frame().to_parquet(tmp_path / "t.parquet")
-    assert read(frame()).first_line is read(tmp_path / "t.parquet").first_line is None
+    assert read(frame()).files == (File("", len(frame())),)
+    (file,) = read(tmp_path / "t.parquet").files
+    assert (file.name, file.first_line) == ("t.parquet", None)
     with gzip.open(tmp_path / "t.csv.gz", "wt") as file:
         file.write(CSV)
-    assert read(tmp_path / "t.csv.gz").first_line is None
+    (file,) = read(tmp_path / "t.csv.gz").files
+    assert (file.name, file.first_line) == ("t.csv.gz", None)
 
 
 def test_entries_like_that_of_training_are_told():

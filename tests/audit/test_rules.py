@@ -321,10 +321,13 @@ def test_what_the_best_sum_leaves_is_told():
 
 def test_rows_that_disagree_may_be_noise():
     frame = CASES["conflicting-duplicates"][0]
-    reason = "repeated noisy measurements or answers, this is expected: silence the rule"
+    reason = "answers, this is expected: say how noisy (--noise), or silence the rule with"
     for table in (frame, frame.astype({"target": str})):
         (finding,) = found(audit(table), "conflicting-duplicates")
         assert reason in finding.message
+        assert found(audit(table, noise=0.0), "conflicting-duplicates")
+        for noise in (0.1, "estimate"):
+            assert not found(audit(table, noise=noise), "conflicting-duplicates")
 
 
 def test_learners_and_places_are_named():
@@ -744,3 +747,10 @@ def test_warnings_of_chosen_rules_fail_a_build():
     report.raise_if_unsupported(fail_on=["thin-coverage"])
     with pytest.raises(InputError, match="got 'shortcuts'; the nearest is shortcut"):
         report.raise_if_unsupported(fail_on=["shortcuts"])
+    for fail_on, style, opening in (
+        (["not-held-out"], "fails", "✗ Fails on warnings of not-held-out, as asked (fail_on)"),
+        (["thin-coverage"], "open", "No combination is held out"),
+    ):
+        page = report.to_html(fail_on=fail_on)
+        (heading,) = re.findall(rf'<h1 class="{style}">(.*?)</h1>', page, re.DOTALL)
+        assert opening in " ".join(re.sub("<[^>]*>", "", heading).split())

@@ -25,7 +25,7 @@ from partwhole.audit.coverage import coverage
 from partwhole.audit.evidence import Evidence, Shortcut
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.ladder import MOST_SETS, ladders
-from partwhole.audit.noise import solve_up_to_noise
+from partwhole.audit.noise import noise_in_words, solve_up_to_noise
 from partwhole.audit.predicted import Prediction
 from partwhole.audit.prediction.measured_readout import measured_readout
 from partwhole.audit.prediction.prediction import predict_splits
@@ -245,14 +245,11 @@ def audit_split(
         )
     saliences = [None if salience is None else saliences_of(salience, t.names) for t in tables]
     asked = _Asked(settings, require_order, fit, overlap, add, noise, float(time_limit), int(seed))
-    n_splits = sum(len(audited.split_names) - 1 for audited in tables)
+    n_steps = sum(5 + (len(audited.split_names) - 1) * len(STEPS) for audited in tables)
     evidence: list[Evidence] = []
     measured: Representation | None = None
     # At these sizes a second thread of linear algebra gains little, and waits on a busy machine.
-    with (
-        bar("", n_splits * len(STEPS) + 5 * len(tables), shown=True) as advance,
-        threadpool_limits(1, "blas"),
-    ):
+    with bar("", n_steps, shown=True) as advance, threadpool_limits(1, "blas"):
 
         def step(stage: str) -> None:
             advance(1, stage)
@@ -262,16 +259,16 @@ def audit_split(
             measured = measure(audited, require_order, overlap)
             evidence += _evidence(audited, measured, of_components, asked, step)
     remarks = dict.fromkeys(remark for audited in tables for remark in audited.remarks)
-    remarks |= dict.fromkeys(measured.remarks if measured else ())
+    of_noise = filter(None, (noise_in_words(item.case, noise) for item in evidence))
+    remarks |= dict.fromkeys((*(measured.remarks if measured else ()), *of_noise))
     return AuditReport(
         replace(tables[0], remarks=tuple(remarks)),
         require_order,
         settings,
         tuple(evidence),
-        judge(evidence, settings),
+        judge(evidence, settings, noise=noise),
         monotonic() - start,
         fit,
-        str(table) if isinstance(table, str | Path) else "",
     )
 
 

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole.audit.occurrences import Occurrences
+from partwhole.audit.reading.source import File
 from partwhole.features.conjunctions import Dictionary
 from partwhole.tasks import Task
 
@@ -49,8 +50,8 @@ class AuditTable:
         The file's name, or "table".
     remarks : tuple of str
         Decisions made while reading the table.
-    first_line : int or None
-        The line of the file with row 0, if each row is one line; otherwise None.
+    files : tuple of File
+        That rows come from in turn; empty if this is unknown.
     occurrences : Occurrences or None
         The components before any was left out, if a shared value occurs several times in a row.
     hashed : tuple or None
@@ -73,7 +74,7 @@ class AuditTable:
     features: Float[np.ndarray, "n d"] | None = None
     source: str = "table"
     remarks: tuple[str, ...] = ()
-    first_line: int | None = None
+    files: tuple[File, ...] = ()
     occurrences: Occurrences | None = None
     hashed: tuple[Hashable, ...] | None = None
     positions: tuple[tuple[float, ...] | None, ...] = ()

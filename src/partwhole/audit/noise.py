@@ -258,6 +258,14 @@ def _of_certain_labels(
     return replace(again, task=case.task, remarks=(f"{remark}, and need not be answered.",))
 
 
+def noise_in_words(case: Case, noise: NoiseSource | Real) -> str | None:
+    """Return what is taken as the noise in targets; None without a sign of it."""
+    if not case.table.has_target or case.table.hashed is not None or not len(case.held_out):
+        return None
+    estimate = (LabelNoise if case.has_labels else Noise).of(case, noise)
+    return estimate.source if estimate else None
+
+
 def _n_conjunctions(case: Case) -> int:
     """Return the number of conjunctions of exactly K components in training."""
     task = case.task

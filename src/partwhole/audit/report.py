@@ -44,8 +44,6 @@ class AuditReport:
     seconds : float
     fit : str
         "regression" or "margin".
-    path : str
-        The path of the table, as passed; empty for a DataFrame.
 
     Examples
     --------
@@ -67,7 +65,6 @@ class AuditReport:
     findings: tuple[Finding, ...]
     seconds: float
     fit: str
-    path: str = ""
 
     @property
     def tables(self) -> tuple[AuditTable, ...]:
@@ -217,11 +214,14 @@ class AuditReport:
         return _written(to_json(self), path)
 
     @door
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return the report as one HTML file, and write it to `path` unless that is None."""
+    def to_html(self, path: str | Path | None = None, *, fail_on: Sequence[str] = ()) -> str:
+        """Return the report as one HTML file, and write it to `path` unless that is None.
+
+        With warnings of the rules `fail_on` it opens by saying that these fail.
+        """
         from partwhole.audit.page import to_html
 
-        return _written(to_html(self), path)
+        return _written(to_html(self, self.warnings_of(fail_on)), path)
 
     @door
     def to_sarif(self, path: str | Path | None = None, *, fail_on: Sequence[str] = ()) -> str:

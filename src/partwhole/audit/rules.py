@@ -176,17 +176,18 @@ _TABLE = (
     Rule(
         "shortcut",
         "warning",
-        "A component alone predicts the targets in training, and not in test.",
+        "A component alone, or two together, predict the targets in training, and not in test.",
         "The most probable label of each value is correct in training more often than the "
         "commonest label, by at least shortcut_effect, and in test keeps less than half of that "
-        "gain. Numbers: the mean of each value explains at least shortcut_effect of the variance "
-        "in training, and in test targets rise by less than half of what it predicts. Training "
-        "rows are predicted from the others, and labels weighted to their shares in test. Where "
-        "test has a single label, or its values predict labels that it lacks, accuracy in training "
-        "is that of rows with these values; where predictions do not vary in test, or it has fewer "
-        "than three rows, differences from the mean of training are compared.",
+        "gain. Pairs of values have to predict more than the values of each, by as much. Numbers: "
+        "the mean of each value explains at least shortcut_effect of the variance in training, and "
+        "in test targets rise by less than half of what it predicts. Training rows are predicted "
+        "from the others, and labels weighted to their shares in test. Where test has a single "
+        "label, or its values predict labels that it lacks, accuracy in training is that of rows "
+        "with these values; where predictions do not vary in test, or it has fewer than three "
+        "rows, differences from the mean of training are compared.",
         "shortcut_effect",
-        "Show the component's values with other targets in training.",
+        "Show these values with other targets in training.",
     ),
     Rule(
         "spurious-correlation",
@@ -267,10 +268,10 @@ _TABLE = (
         "warning",
         "Rows of the same combination have different targets.",
         "Rows of one combination, within training or within the test split, differ in their "
-        "targets.",
+        "targets, and no noise is given or estimated.",
         "",
         "Check these rows; the audit uses their weighted mean. If they are repeated noisy "
-        "measurements, silence this rule with that reason.",
+        "measurements, pass their noise, or silence this rule with that reason.",
     ),
     Rule(
         "not-decided",

@@ -391,7 +391,7 @@ def _write(report: AuditReport, files: dict[str, Path], fail_on: Sequence[str]) 
     forms = {
         "--output": lambda: report.rows_to_frame().to_csv(index=False, float_format="%.6g"),
         "--json": report.to_json,
-        "--html": report.to_html,
+        "--html": lambda: report.to_html(fail_on=fail_on),
         "--sarif": lambda: report.to_sarif(fail_on=fail_on),
         "--junit": lambda: report.to_junit(fail_on=fail_on),
     }

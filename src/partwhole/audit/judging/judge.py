@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from partwhole._types import Real
 from partwhole.audit.evidence import Evidence
 from partwhole.audit.judging.learners import (
     failed_values,
@@ -24,10 +25,15 @@ from partwhole.audit.judging.rows import (
 )
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import RULES, Finding
-from partwhole.audit.settings import Settings
+from partwhole.audit.settings import NoiseSource, Settings
 
 
-def judge(evidence: Sequence[Evidence], settings: Settings) -> tuple[Finding, ...]:
+def judge(
+    evidence: Sequence[Evidence],
+    settings: Settings,
+    *,
+    noise: NoiseSource | Real = "repeats",
+) -> tuple[Finding, ...]:
     """Return a finding for everything that breaks a rule, errors first.
 
     Parameters
@@ -36,6 +42,8 @@ def judge(evidence: Sequence[Evidence], settings: Settings) -> tuple[Finding, ..
         One for each test split.
     settings : Settings
         Thresholds, and rules that are silenced.
+    noise : {"repeats", "estimate"} or float, keyword-only, default "repeats"
+        With noise that is given or estimated, repeats are expected to differ.
 
     Returns
     -------
@@ -44,9 +52,12 @@ def judge(evidence: Sequence[Evidence], settings: Settings) -> tuple[Finding, ..
         rules are among them, with the reason.
     """
     findings = [finding for split in evidence for finding in _judge_split(split, settings)]
-    # One for each training set and target.
-    for case in {id(split.case.table): split.case for split in reversed(evidence)}.values():
-        findings.extend(conflicting_duplicates(case, training=True))
+    if noise in ("repeats", 0):
+        for split in evidence:
+            findings.extend(conflicting_duplicates(split.case, training=False))
+        # One for each training set and target.
+        for case in {id(split.case.table): split.case for split in reversed(evidence)}.values():
+            findings.extend(conflicting_duplicates(case, training=True))
     place = {rule: i for i, rule in enumerate(RULES)}
     findings.sort(key=lambda finding: place[finding.rule])
     return tuple(
@@ -69,4 +80,3 @@ def _judge_split(evidence: Evidence, settings: Settings) -> Iterator[Finding]:
     yield from correlations(evidence)
     yield from not_held_out(evidence.case)
     yield from thin_coverage(evidence, settings)
-    yield from conflicting_duplicates(evidence.case, training=False)

@@ -443,8 +443,8 @@ def conflicting_duplicates(case: Case, *, training: bool) -> Iterator[Finding]:
         "rows."
     )
     message += (
-        " If the rows are repeated noisy measurements or answers, this is expected: silence the "
-        "rule with that reason."
+        " If the rows are repeated noisy measurements or answers, this is expected: say how noisy "
+        "(--noise), or silence the rule with that reason."
     )
     rule = RULES["conflicting-duplicates"]
     yield Finding(rule.id, rule.severity, message, rows, name, "")

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 from partwhole import __version__
 from partwhole.audit.outputs.lines import one_line
+from partwhole.audit.reading.source import File, place_of
 from partwhole.audit.rules import Finding, rules_of
 from partwhole.audit.wording import count
 from partwhole.page import visible
@@ -37,8 +38,8 @@ def to_sarif(report: AuditReport) -> str:
     Returns
     -------
     str
-        Rows of a .csv or .tsv file are located by line if each row is one line: at most 1,000
-        lines for each finding, with the count of all rows. A silenced finding is a suppressed
+        Rows of text files are located by line if each row is one line: at most 1,000 lines for
+        each finding, with the count of all rows. A silenced finding is a suppressed
         result with its reason.
     """
     rules = rules_of(report.findings)
@@ -80,19 +81,22 @@ def _result(report: AuditReport, finding: Finding, index: int) -> dict[str, Any]
             "subject": finding.subject,
         },
     }
-    if report.path:
-        file = {"artifactLocation": {"uri": _uri(report.path)}}
-        first = report.table.first_line
-        if first is not None and len(finding.rows):
-            result["locations"] = [
-                {"physicalLocation": {**file, "region": {"startLine": first + int(row)}}}
-                for row in finding.rows[:MOST_LOCATIONS]
-            ]
-        else:
-            result["locations"] = [{"physicalLocation": file}]
+    files = report.table.files
+    places = [place_of(int(row), files) for row in finding.rows[:MOST_LOCATIONS]]
+    places = places or [(file, None) for file in files if file.path]
+    # A file whose lines are not known is named once.
+    if places := dict.fromkeys(filter(None, places)):
+        result["locations"] = [_location(file, line) for file, line in places]
     if finding.silenced is not None:
         result["suppressions"] = [{"kind": "external", "justification": finding.silenced}]
     return result
+
+
+def _location(file: File, line: int | None) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(file.path)}}
+    if line is not None:
+        place["region"] = {"startLine": line}
+    return {"physicalLocation": place}
 
 
 def _message(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from partwhole.audit.evidence import Evidence
 from partwhole.audit.page.additions import additions
 from partwhole.audit.page.determined import determined
 from partwhole.audit.page.findings import findings, rules
-from partwhole.audit.page.opening import between, kind, opening
+from partwhole.audit.page.opening import between, kind, opening, sentences
 from partwhole.audit.page.predictions import predictions
 from partwhole.audit.page.proof import solvable
 from partwhole.audit.page.salience import salience
@@ -23,6 +24,7 @@ from partwhole.page import Html, join, page, section, table, tag
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
+    from partwhole.audit.rules import Finding
 
 __all__ = ["to_html"]
 
@@ -39,12 +41,14 @@ PARTS = (
 )
 
 
-def to_html(report: AuditReport) -> str:
+def to_html(report: AuditReport, failing: Sequence[Finding] = ()) -> str:
     """Return the HTML page of an audit.
 
     Parameters
     ----------
     report : AuditReport
+    failing : sequence of Finding, default ()
+        Warnings that fail, as was asked.
 
     Returns
     -------
@@ -54,8 +58,8 @@ def to_html(report: AuditReport) -> str:
     """
     folder = Path(__file__)
     document = page(
-        f"{report.headline} · {printable(report.table.source)}",
-        header=opening(report),
+        f"{'. '.join(sentences(report, failing))} · {printable(report.table.source)}",
+        header=opening(report, failing),
         nav=tag("ol", _links(report)),
         main=join(
             section(
@@ -105,11 +109,13 @@ def _links(report: AuditReport) -> list[Html]:
 def _rows_are_counted(report: AuditReport) -> Html | None:
     if not any(len(finding.rows) for finding in report.findings):
         return None
-    first = report.table.first_line
-    line = (
-        "" if first is None else f"; row 0 is on line {first} of {printable(report.table.source)}"
-    )
-    return tag("p", f"Rows of the table are counted from 0{line}.", class_="quiet")
+    places, row = [], 0
+    for file in report.table.files:
+        if file.first_line is not None and file.path:
+            places.append(f"row {row:,} is on line {file.first_line} of {printable(file.name)}")
+        row += file.n_rows
+    said = "; ".join(["Rows of the table are counted from 0", *places])
+    return tag("p", f"{said}.", class_="quiet")
 
 
 def _parts(evidence: Evidence) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from partwhole.page import Html, join, tag
 
 if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
+    from partwhole.audit.rules import Finding
 
 # Warnings beside which a verdict is not green.
 DOUBTFUL = ("shortcut", "failed-value")
@@ -42,8 +43,23 @@ def between(order: int, n_components: int) -> str:
     return f"{first}" if first == last else f"{first} to {last}"
 
 
-def standing(report: AuditReport) -> tuple[str, str, str]:
+def sentences(report: AuditReport, failing: Sequence[Finding] = ()) -> list[str]:
+    """Return the headline, after the rules of warnings that fail a supported split."""
+    said = list(headline(report))
+    if not failing or report.errors:
+        return said
+    rules = Counter(item.rule for item in failing)
+    named = listed([f"{rule} ({n:,})" if n > 1 else rule for rule, n in rules.items()], 12)
+    return [f"Fails on warnings of {named}, as asked (fail_on)", *said]
+
+
+def standing(report: AuditReport, failing: Sequence[Finding] = ()) -> tuple[str, str, str]:
     """Return the style, the sign and the sentence of the verdict."""
+    style, sign, sentence = _verdict(report)
+    return ("fails", "✗", sentence) if failing else (style, sign, sentence)
+
+
+def _verdict(report: AuditReport) -> tuple[str, str, str]:
     whom = f"for learners with fixed features {kind(report.order)}"
     if report.verdict == "undecided":
         sentence = f"Whether training supports the tested combinations was not decided, {whom}."
@@ -76,11 +92,11 @@ def standing(report: AuditReport) -> tuple[str, str, str]:
     return "holds", "✓", f"Training supports the tested combinations, {whom}."
 
 
-def opening(report: AuditReport) -> Html:
+def opening(report: AuditReport, failing: Sequence[Finding] = ()) -> Html:
     """Return the verdict, the learners it covers, and the facts of the table."""
     audited = report.table
-    style, sign, lead = standing(report)
-    first, *further = headline(report)
+    style, sign, lead = standing(report, failing)
+    first, *further = sentences(report, failing)
     tested = any(len(item.case.held_out) for item in report.evidence)
     return join(
         tag(

@@ -55,7 +55,8 @@ def joined(sources: dict[str, Source]) -> Source:
     files = " and ".join(source.name for source in sources.values())
     remarks = [remark for source in sources.values() for remark in source.remarks]
     remarks.append(f"Rows count through the tables in turn: {', '.join(sources)}.")
-    return Source(files, names, read, tuple(remarks))
+    texts = tuple(text for source in sources.values() for text in source.texts)
+    return Source(files, names, read, tuple(remarks), texts)
 
 
 def _in_turn(columns: Sequence[Column]) -> Column:

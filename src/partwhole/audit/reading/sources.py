@@ -18,7 +18,7 @@ from partwhole.audit.reading.columns import Column, Texts
 from partwhole.audit.reading.decimals import with_decimal_mark
 from partwhole.audit.reading.joined import joined
 from partwhole.audit.reading.json_lines import not_json_lines
-from partwhole.audit.reading.source import Source
+from partwhole.audit.reading.source import Source, Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,8 +158,10 @@ def _open_file(path: Path) -> Source:
         source = _open_lines(raw, path.name)
     else:
         source = _open_csv(raw, path.name, DELIMITERS[kind[0]])
+    (text,) = source.texts
     # Lines of a compressed file cannot be cited.
-    return replace(source, first_line=None) if zipped else source
+    first = None if zipped else text.first_line
+    return replace(source, texts=(replace(text, path=str(path), first_line=first),))
 
 
 def _bounded(path: Path, zipped: bool) -> bytes:
@@ -244,7 +246,7 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     remarks = ("Blank lines of the file were skipped; rows count the others.",) if blank else ()
     lines = _line_ends(raw.rstrip(b"\r\n")) + 1 - skipped
     _require_few(MOST_ROWS, lines, "lines", name)
-    return Source(name, tuple(header), read, remarks, skipped + 1, lines)
+    return Source(name, tuple(header), read, remarks, (Text("", skipped + 1, lines),))
 
 
 def _require_columns(header: list[str], name: str) -> None:
@@ -430,7 +432,7 @@ def _open_parquet(path: Path) -> Source:
             raise unreadable(error) from error
         return {place: frame[names[place]] for place in places}
 
-    return Source(path.name, names, read)
+    return Source(path.name, names, read, texts=(Text(str(path)),))
 
 
 def _open_lines(raw: bytes, name: str) -> Source:
@@ -447,7 +449,7 @@ def _open_lines(raw: bytes, name: str) -> Source:
     _require_few(MOST_COLUMNS, table.num_columns, "columns", name)
     _require_few(MOST_ROWS, table.num_rows, "rows", name)
     lines = _line_ends(raw.rstrip(b"\r\n")) + 1
-    return replace(_open_arrow(table, name), first_line=1, lines=lines)
+    return replace(_open_arrow(table, name), texts=(Text("", 1, lines),))
 
 
 def _open_arrow(table: pa.Table, name: str) -> Source:

@@ -40,7 +40,7 @@ from partwhole.audit.reading.measured import read_features, read_weights
 from partwhole.audit.reading.ordered import Ordered, in_their_order, positions_of
 from partwhole.audit.reading.redundant import distinguishing
 from partwhole.audit.reading.several import occurrences, spread
-from partwhole.audit.reading.source import Source, n_rows, with_lines
+from partwhole.audit.reading.source import File, Source, n_rows, with_lines
 from partwhole.audit.reading.sources import frame_of_columns, is_of_columns, open_source
 from partwhole.audit.reading.splits import (
     HoldOut,
@@ -135,8 +135,8 @@ def read_tables(
     parts = _parts(components, target, split, train, test, weights, features, bool(multi_hot))
     source = open_source(table)
     columns = _read(source, parts)
-    n = n_rows(columns["component"][0][0])
-    with with_lines(source.line_of_first(n)):
+    files = _files(source, columns)
+    with with_lines(files):
         remarks = list(source.remarks)
         named = {str(name) for _, name in columns["component"]}
         columns["component"] = spread(columns["component"], multi_hot, tied, remarks)
@@ -165,7 +165,7 @@ def read_tables(
             "weights": read_weights(columns["weight"], len(coded)),
             "features": read_features(features, columns["feature"], len(coded)),
             "source": source.name,
-            "first_line": source.line_of_first(n),
+            "files": files,
             "occurrences": occurrences(coded, values, names_of_components, tied) if tied else None,
         }
         tables = []
@@ -335,6 +335,18 @@ def _read(
     n = n_rows(by_part["component"][0][0])
     require(n > 0, "the table has rows", f"none below {len(as_text)} columns", "check the table")
     return by_part
+
+
+def _files(source: Source, by_part: dict[str, list[tuple[Column, Hashable]]]) -> tuple[File, ...]:
+    """Return the files that rows come from, with the number of rows of each."""
+    counts = [n_rows(by_part["component"][0][0])]
+    if by_part["table"]:
+        of_table = by_part["table"][0][0]
+        assert isinstance(of_table, Texts)
+        counts = np.bincount(of_table.codes, minlength=len(of_table.texts)).tolist()
+    if len(counts) != len(source.texts):
+        return ()
+    return tuple(text.with_rows(n) for text, n in zip(source.texts, counts, strict=True))
 
 
 def _without_missing(
