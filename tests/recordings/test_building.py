@@ -254,23 +254,20 @@ def test_masked_and_absent_responses_are_missing():
 
 
 def brute_force_complete(responses, sessions):
-    """Return trials that have all neurons that most trials of their session have, and no more."""
-    complete = []
+    """Return trials that have all neurons that half of their session's have, and these alone."""
+    complete, cut = [], responses.copy()
     for trial, row in enumerate(responses):
         fellows = [k for k, session in enumerate(sessions) if session == sessions[trial]]
-        share = [sum(np.isnan(responses[k, i]) for k in fellows) / len(fellows)
-                 for i in range(len(row))]  # fmt: skip
-        complete.append(
-            all(
-                np.isnan(value) == (lacking >= 0.5)
-                for value, lacking in zip(row, share, strict=True)
-            )
-        )
-    return np.array(complete)
+        lacking = [sum(np.isnan(responses[k, i]) for k in fellows) / len(fellows)
+                   for i in range(len(row))]  # fmt: skip
+        recorded = [share <= 0.5 for share in lacking]
+        complete.append(not any(np.isnan(row[i]) for i in range(len(row)) if recorded[i]))
+        cut[trial, [not of for of in recorded]] = np.nan
+    return np.array(complete), cut
 
 
 @given(st.integers(0, 10**6))
-def test_trials_unlike_others_of_their_session_are_dropped(seed):
+def test_trials_lack_what_their_session_has_and_neurons_what_most_trials_lack(seed):
     rng = np.random.default_rng(seed)
     sessions = np.repeat(["mon", "tue"], 8)
     responses = rng.normal(size=(16, 4))
@@ -278,15 +275,35 @@ def test_trials_unlike_others_of_their_session_are_dropped(seed):
     responses[rng.random((16, 4)) < 0.05] = np.nan
     responses[rng.integers(16), rng.integers(4)] = 1.0
     shapes = np.array(list("ab") * 8)
-    keep = brute_force_complete(responses, sessions)
-    never = np.isnan(responses[keep]).all(axis=0).any()
+    keep, cut = brute_force_complete(responses, sessions)
+    never = np.isnan(cut[keep]).all(axis=0).any()
     if never or len({*shapes[keep]}) < 2:
         return
     recording = from_trials(responses, shapes, sessions=sessions, missing="drop")
-    np.testing.assert_array_equal(recording.responses, responses[keep])
+    np.testing.assert_array_equal(recording.responses, cut[keep])
+    n_cut = (np.isnan(cut) & ~np.isnan(responses))[keep].any(axis=0).sum()
+    assert any(f"responses of {n_cut} neuron" in note for note in recording.notes) == (n_cut > 0)
     assert recording.sessions is not None
     assert recording.sessions.tolist() == (sessions[keep] == "tue").astype(int).tolist()
     assert recording.session_values == ("mon", "tue")
+
+
+def test_of_a_session_where_most_trials_lack_a_neuron_its_responses_are_dropped():
+    """Six of eight trials lack the first neuron on Tuesday: all of Tuesday's trials are kept."""
+    rng = np.random.default_rng(0)
+    responses, sessions = rng.normal(size=(16, 3)), np.repeat(["mon", "tue"], 8)
+    responses[10:, 0] = np.nan
+    shapes = np.array(list("ab") * 8)
+    recording = from_trials(responses, shapes, sessions=sessions, missing="drop")
+    assert recording.n_trials == 16
+    assert np.isnan(recording.responses[8:, 0]).all()
+    assert recording.notes == (
+        "responses of 1 neuron left out, in sessions of which most trials lack them",
+    )
+    assert refusal(responses[6:], shapes[6:], missing="drop") == (
+        "a neuron has responses in half of the trials of a session, or more; got 1 with fewer, "
+        "the first number 0; leave these neurons out, or name the sessions"
+    )
 
 
 @pytest.mark.parametrize(

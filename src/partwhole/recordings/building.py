@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from partwhole._checks import InputError, require
 from partwhole._door import door
@@ -60,8 +60,8 @@ def from_trials(
         Sessions, where not all neurons were recorded in all of them.
     times : float array, shape (t,), keyword-only, optional
     missing : {"refuse", "drop"}, keyword-only, default "refuse"
-        What to do with trials that lack a label, or the response of a neuron that other trials of
-        the session have.
+        What to do with trials that lack a label, or the response of a neuron that most trials of
+        the session have. Responses of neurons that most trials of a session lack are dropped too.
     trial_axis : int, keyword-only, default 0
         The axis of responses that counts the trials, often the last in MATLAB. The others keep
         their order: neurons, then times.
@@ -189,27 +189,45 @@ def _complete(
         keep &= present
     if missing != "drop":
         return array, parts, ()
-    keep &= ~_partly_recorded(array, parts.get(("sessions", "")))
-    require(bool(keep.any()), "a trial is complete", "none that is", "look where responses are NaN")
-    if keep.all():
-        return array, parts, ()
-    note = f"{int(np.sum(~keep))} of {len(keep)} trials left out, with missing entries"
-    return array[keep], {part: column.loc[keep] for part, column in parts.items()}, (note,)
+    is_nan, notes = np.reshape(np.isnan(array), (*array.shape[:2], -1)), []
+    missing_in = np.any(is_nan, axis=2)
+    recorded = _recorded(missing_in, parts.get(("sessions", "")))
+    few = ~recorded.any(axis=0) & ~missing_in.all(axis=0)
+    require(
+        not few.any(),
+        "a neuron has responses in half of the trials of a session, or more",
+        f"{int(few.sum())} with fewer, the first number {int(few.argmax())}",
+        "leave these neurons out, or name the sessions",
+    )
+    keep &= ~(missing_in & recorded).any(axis=1)
+    is_complete = bool(keep.any() and recorded.any())
+    require(is_complete, "a trial is complete", "none that is", "look where responses are NaN")
+    if not keep.all():
+        notes.append(f"{int(np.sum(~keep))} of {len(keep)} trials left out, with missing entries")
+        array, recorded, is_nan = array[keep], recorded[keep], is_nan[keep]
+        parts = {part: column.loc[keep] for part, column in parts.items()}
+    scarce = np.logical_not(np.all(is_nan, axis=2) | recorded)
+    if scarce.any():
+        n = int(scarce.any(axis=0).sum())
+        notes.append(
+            f"responses of {n:,} neuron{'s' * (n > 1)} left out, in sessions of which most trials "
+            "lack them"
+        )
+        array = array.copy()
+        array[scarce] = np.nan
+    return array, parts, tuple(notes)
 
 
-def _partly_recorded(array: np.ndarray, sessions: pd.Series | None) -> np.ndarray:
-    """Return trials that lack what most trials of their session have."""
-    missing = np.reshape(np.isnan(array), (*array.shape[:2], -1))
-    absent = np.any(missing, axis=2)
-    if sessions is None:
-        return np.any(absent, axis=1)
-    partly = np.any(absent & ~np.all(missing, axis=2), axis=1)
-    codes = value_codes(sessions)[0]
+def _recorded(
+    absent: Bool[np.ndarray, "n p"], sessions: pd.Series | None
+) -> Bool[np.ndarray, "n p"]:
+    """Return which neurons most trials of each trial's session have."""
+    codes = np.zeros(len(absent), int) if sessions is None else value_codes(sessions)[0]
+    recorded = np.empty_like(absent)
     for session in np.unique(codes):
         rows = codes == session
-        recorded = np.mean(absent[rows], axis=0) < 0.5
-        partly[rows] |= np.any(absent[rows] == recorded, axis=1)
-    return partly
+        recorded[rows] = np.mean(absent[rows], axis=0) <= 0.5
+    return recorded
 
 
 def _require_few_conditions(coded: np.ndarray, names: Sequence[str]) -> None:
