@@ -16,6 +16,7 @@ from quick_measures import few_repetitions, quick
 
 import partwhole as pw
 from partwhole._checks import InputError
+from partwhole.cli import main
 from partwhole.cli.measure import measure as measure_files
 from partwhole.measurement.abstraction import abstraction_of
 from partwhole.measurement.readout_words import verdicts_of
@@ -448,6 +449,17 @@ def test_pairs_are_named_with_their_partner():
     assert frame["set"].value_counts().tolist() == [2] * 15
     assert "with disc, green" in " ".join(read(result.to_html()).words)
     assert "of two conditions held out" in result.describe()
+
+
+def test_the_command_says_what_to_do_in_its_options(tmp_path, capsys):
+    np.save(tmp_path / "r.npy", np.random.default_rng(0).normal(size=(8, 5)))
+    lines = ["shape,colour", *["disc,red", "disc,blue", "star,red", "star,"] * 2]
+    (tmp_path / "c.csv").write_text("\n".join(lines))
+    with pytest.raises(SystemExit) as ended:
+        main(["measure", str(tmp_path / "r.npy"), str(tmp_path / "c.csv")])
+    assert ended.value.code == 2
+    sentence = capsys.readouterr().err
+    assert sentence.endswith("pass --missing drop to leave these trials out\n")
 
 
 def test_a_split_is_held_out_in_sets(tmp_path, capsys):

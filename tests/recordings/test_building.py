@@ -319,6 +319,19 @@ def test_groups_and_sessions_by_name_or_array(runs):
         assert recording.names == ("shape", "colour")
 
 
+def test_a_column_that_is_passed_as_groups_is_no_component():
+    for groups in (TABLE["run"], TABLE["run"].to_numpy(), TABLE["run"].tolist()):
+        recording = from_trials(R, TABLE, groups=groups)
+        assert recording.names == ("shape", "colour")
+        assert recording.groups is not None
+    assert from_trials(R, TABLE, groups=groups, components=["shape", "run"]).names == (
+        "shape",
+        "run",
+    )
+    other = TABLE["run"].to_numpy()[::-1]
+    assert from_trials(R, TABLE, groups=other).names == ("shape", "colour", "run")
+
+
 def test_groups_and_sessions_together():
     table = TABLE.assign(day=["mon"] * 8)
     recording = from_trials(R, table, groups="run", sessions="day", components=["colour"])

@@ -24,7 +24,7 @@ from partwhole.cli.audit import audit
 from partwhole.cli.cite import cite
 from partwhole.cli.design import design
 from partwhole.cli.explore import explore
-from partwhole.cli.help import unbroken
+from partwhole.cli.help import in_options, unbroken
 from partwhole.cli.measure import measure
 from partwhole.cli.status import status
 from partwhole.cli.streams import discard_output, inert
@@ -60,7 +60,10 @@ On = Annotated[
 MISSING, BAD_INPUT, OWN_FAILURE, READER_LEFT = 1, 2, 3, 141
 
 app = tyro.extras.SubcommandApp()
-for command in (audit, measure, design, atlas, explore, status, cite):
+COMMANDS = {
+    command.__name__: command for command in (audit, measure, design, atlas, explore, status, cite)
+}
+for command in COMMANDS.values():
     app.command(unbroken(command))
 
 
@@ -258,7 +261,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
         sys.stdout.flush()
     except (InputError, MissingExtraError) as error:
-        _leave(str(error), BAD_INPUT)
+        command = COMMANDS.get(args[0])
+        _leave(in_options(str(error), command) if command else str(error), BAD_INPUT)
     except LostError as error:
         _leave(str(error), MISSING)
     except BrokenPipeError:

@@ -1,10 +1,10 @@
-"""The help of commands, whose lines are those of the terminal."""
+"""The help of commands, and errors in the words of their options."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from inspect import cleandoc, unwrap
+from inspect import cleandoc, signature, unwrap
 from typing import TypeVar
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -40,3 +40,29 @@ def unbroken(command: Command) -> Command:
     # tyro reads that of the function inside, where one is wrapped.
     unwrap(command).__doc__ = command.__doc__ = text + mark + re.sub(r"\n {8,}", " ", arguments)
     return command
+
+
+def in_options(sentence: str, command: Callable[..., None]) -> str:
+    """Return the sentence of an error, the remedy in options in place of arguments.
+
+    Parameters
+    ----------
+    sentence : str
+        Its remedy is what follows the last semicolon.
+    command : function
+        Whose arguments are the options.
+
+    Examples
+    --------
+    >>> def draw(trial_axis: int = 0, name: str = "", keep: bool = False) -> None: ...
+    >>> in_options("a rule; got name='b'; pass trial_axis=2, name='a' or keep=True", draw)
+    "a rule; got name='b'; pass --trial-axis 2, --name a or --keep"
+    """
+    rest, mark, remedy = sentence.rpartition("; ")
+    names = "|".join(signature(command).parameters)
+
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1].replace("_", "-"), match[2].strip("'")
+        return f"--{name}" if value in ("", "True") else f"--{name} {value}"
+
+    return rest + mark + re.sub(rf"\b({names})=('[^']*'|[\w.+-]*)", option, remedy)

@@ -10,7 +10,13 @@ from jaxtyping import Bool, Float
 
 from partwhole._checks import InputError, require
 from partwhole._door import door
-from partwhole.recordings._labels import column_of, labels_of, require_columns, table_of
+from partwhole.recordings._labels import (
+    column_of,
+    labels_of,
+    require_columns,
+    series_of,
+    table_of,
+)
 from partwhole.recordings._numbers import numeric
 from partwhole.recordings.recording import Recording
 from partwhole.tasks.table import value_codes
@@ -52,7 +58,7 @@ def from_trials(
         become text.
     components : sequence of str, keyword-only, optional
         Columns of the table that name the condition; by default all but those of `groups` and
-        `sessions`.
+        `sessions`, passed by name or as arrays.
     groups : column name or array, shape (n,), keyword-only, optional
         Runs or blocks, whose trials may share noise. Measures then multiply trials of different
         groups alone.
@@ -154,6 +160,8 @@ def _roles(
 ) -> dict[tuple[str, str], pd.Series]:
     """Return columns by role and, of components, by name."""
     used = {given for given in others.values() if isinstance(given, str)}
+    if components is None:
+        used |= _passed_too(table, [given for given in others.values() if given is not None])
     names = [name for name in table.columns if name not in used]
     chosen = names if components is None else list(components)
     rule = "a condition has a component or more"
@@ -171,6 +179,17 @@ def _roles(
         if column is not None:
             parts[role, ""] = labels_of(column, role)
     return parts
+
+
+def _passed_too(table: pd.DataFrame, others: Sequence[Any]) -> set[str]:
+    """Return columns that were passed again, as the groups or the sessions."""
+    series = (series_of(given) for given in others if not isinstance(given, str))
+    arrays = [column.to_numpy() for column in series if column is not None]
+    return {
+        name
+        for name in table.columns
+        if any(np.array_equal(table[name].to_numpy(), array) for array in arrays)
+    }
 
 
 def _complete(
