@@ -184,7 +184,9 @@ def test_frames_have_rows_for_conditions_and_for_sets():
     assert readouts is not None
     whole = plain().to_frame("all")
     assert list(whole)[: len(frame.columns) + 1] == ["set", *frame]
-    assert set(whole) == {*readouts.to_frame(), "verdict on shape", "verdict on colour"}
+    of_parts = (f"{words} {part}" for part in ("shape", "colour")
+                for words in ("verdict on", "structure too low for saliences of"))  # fmt: skip
+    assert set(whole) == {*readouts.to_frame(), *of_parts}
     pd.testing.assert_frame_equal(whole[list(frame)], frame)
     with pytest.raises(InputError, match='columns is "main" or "all"; got \'short\''):
         plain().to_frame("short")  # pyright: ignore[reportArgumentType]
@@ -192,6 +194,29 @@ def test_frames_have_rows_for_conditions_and_for_sets():
     assert saliences["components"].tolist() == ["shape", "colour", "shape x colour"]
     assert (saliences["low"] <= saliences["high"]).all()
     assert saliences["salience"].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("remembered", [0.0, 2.5])
+def test_where_saliences_miss_an_answer_they_are_said_to(remembered):
+    """One conjunction is far from the sum of its parts, which an overlap kernel cannot say."""
+    rng = np.random.default_rng(0)
+    rows = np.array(list(product(range(3), range(3))) * 20)
+    means = rng.normal(size=(3, 60))[rows[:, 0]] + rng.normal(size=(3, 60))[rows[:, 1]]
+    means[(rows == 0).all(axis=1)] += remembered * rng.normal(size=60)
+    trials = pw.recordings.from_trials(means + rng.normal(size=means.shape), rows)
+    result = pw.measure(trials, bootstrap=20)
+    frame, readouts = result.to_frame("all"), result.held_out
+    for part in range(2):
+        outputs = slice(3 * part, 3 * part + 3)
+        right = readouts.targets[:, outputs] > 0
+        apart = np.abs(readouts.from_saliences - readouts.predicted)[:, outputs][right]
+        expected = apart > 1.959964 * readouts.deviation[:, outputs][right]
+        column = frame[f"structure too low for saliences of component {part}"]
+        np.testing.assert_array_equal(column, expected)
+        assert column.any() == (remembered > 0.0)
+    words = " ".join(result.describe().split())
+    assert ("structure too low for saliences at" in words) == (remembered > 0.0)
+    assert ("≠" in result.to_html().split("By saliences")[0]) == (remembered > 0.0)
 
 
 def test_the_representation_is_the_headline_in_a_line():

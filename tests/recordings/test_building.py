@@ -319,17 +319,12 @@ def test_groups_and_sessions_by_name_or_array(runs):
         assert recording.names == ("shape", "colour")
 
 
-def test_a_column_that_is_passed_as_groups_is_no_component():
+def test_a_component_that_is_passed_as_groups_too_is_noted():
+    note = "component 'run' is the same as the groups: if it is none, pass groups='run'"
     for groups in (TABLE["run"], TABLE["run"].to_numpy(), TABLE["run"].tolist()):
-        recording = from_trials(R, TABLE, groups=groups)
-        assert recording.names == ("shape", "colour")
-        assert recording.groups is not None
-    assert from_trials(R, TABLE, groups=groups, components=["shape", "run"]).names == (
-        "shape",
-        "run",
-    )
-    other = TABLE["run"].to_numpy()[::-1]
-    assert from_trials(R, TABLE, groups=other).names == ("shape", "colour", "run")
+        assert from_trials(R, TABLE, groups=groups).notes == (note,)
+    assert from_trials(R, TABLE, groups="run").notes == ()
+    assert from_trials(R, TABLE, groups=TABLE["run"].to_numpy()[::-1]).notes == ()
 
 
 def test_groups_and_sessions_together():

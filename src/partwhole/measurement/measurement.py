@@ -156,7 +156,9 @@ class Measurement:
             "wrong", "too few trials", "penalty too small" (where it would be right with a larger
             one) or "not determined" (where training lacks the value, or leaves sums of parts open).
             With several conditions in a set, also its number.
-            "all" adds the answers of each output, as `HeldOutReadouts.to_frame` has them.
+            "all" adds the answers of each output, as `HeldOutReadouts.to_frame` has them, and
+            whether structure is too low for saliences: they alone predict another answer for the
+            right value than all condition means do, by more than 95 % of answers vary.
 
         Returns
         -------
@@ -167,7 +169,7 @@ class Measurement:
         InputError
             If held-out conditions were not asked for.
         """
-        from partwhole.measurement.readout_words import verdicts_of
+        from partwhole.measurement.readout_words import too_coarse, verdicts_of
 
         readouts = self.held_out
         require(
@@ -179,10 +181,13 @@ class Measurement:
         assert readouts is not None
         frame = readouts.to_frame()
         main, verdicts = [*readouts.recording.names, "trials"], verdicts_of(readouts)
+        coarse = too_coarse(readouts)
         for j, name in enumerate(readouts.labels):
             main += [f"accuracy of {name}, {kind}" for kind in KINDS]
             main.append(f"verdict on {name}")
             frame[main[-1]] = verdicts.of(j)
+            if coarse is not None:
+                frame[f"structure too low for saliences of {name}"] = coarse[:, j]
         if columns == "all" or readouts.held_out.sum(axis=1).max() > 1:
             main.insert(0, "set")
         others = [name for name in frame.columns if name not in main]

@@ -20,6 +20,7 @@ from partwhole.measurement.readout_words import (
     named_in_words,
     readout_in_words,
     sets_in_words,
+    too_coarse,
     verdicts_of,
 )
 from partwhole.measurement.separation import not_apart
@@ -44,8 +45,8 @@ MOST_ROWS, MOST_VALUES = 200, 12
 OVER = {"groups": "groups of trials", "trials": "trials"}
 ALONE = (
     "By saliences: the mean answer for the right value (of ridge readouts 1 at best), predicted "
-    "from saliences alone; below it that from all condition means. Where they differ, the overlap "
-    "of parts does not explain the answer."
+    "from saliences alone; below it that from all condition means. ≠: structure is too low for "
+    "saliences here, as both differ by more than 95 % of answers vary."
 )
 SMALL_PENALTIES = "The penalty is too small where it would be right with a larger one. "
 SIGNS = {
@@ -265,6 +266,7 @@ def _held_out(measurement: Measurement) -> Html | None:
     alone = from_saliences(readouts)
     for name in readouts.labels:
         headings += [f"{printable(name, 24)}: predicted", "measured", "verdict"]
+    coarse = too_coarse(readouts)
     if alone is not None:
         headings += [f"{printable(name, 24)} by saliences" for name in readouts.labels]
     counts = np.bincount(recording.condition_of_trial)
@@ -293,14 +295,16 @@ def _held_out(measurement: Measurement) -> Html | None:
             cells += ["–"] * len(shares) if verdicts.lacking[row, j] else shares
             words = join(tag("span", sign, aria_hidden="true"), f"\N{NO-BREAK SPACE}{verdict}")
             cells.append(tag("span", words, class_=f"verdict {kind}"))
-        if alone is not None:
+        if alone is not None and coarse is not None:
             cells += [
                 "–" if lacking else join(
-                    number(round(by_saliences, 2)), tag("small", number(round(by_means, 2)))
+                    f"≠ {number(round(by_saliences, 2))}" if differs else
+                    number(round(by_saliences, 2)),
+                    tag("small", number(round(by_means, 2))),
                 )
-                for by_saliences, by_means, lacking in zip(
+                for by_saliences, by_means, lacking, differs in zip(
                     alone[0][row].tolist(), alone[1][row].tolist(), verdicts.lacking[row],
-                    strict=True,
+                    coarse[row], strict=True,
                 )
             ]  # fmt: skip
         rows.append(cells)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from partwhole.measurement.verdicts import percent
 from partwhole.measures.readouts import HeldOutReadouts
+from partwhole.measures.readouts.held_out_result import NORMAL
 from partwhole.measures.readouts.predicted import SURE
 
 RIGHT, WRONG = "right", "wrong"
@@ -100,6 +101,9 @@ def readout_in_words(readouts: HeldOutReadouts, verdicts: Verdicts, label: int) 
         sentence += f"; the penalty is too small at {small} of {of}"
     if few := words.count(FEW_TRIALS):
         sentence += f"; too few trials to say at {few} of {of}"
+    coarse = too_coarse(readouts)
+    if coarse is not None and (n := int((coarse[:, label] & ~lacking).sum())):
+        sentence += f"; structure too low for saliences at {n} of {of}"
     if lack := int(lacking.sum()):
         sentence += f"; left out {lack} of {of}, whose value training lacks"
     if left_open := words.count(OPEN) - lack:
@@ -114,18 +118,42 @@ def from_saliences(readouts: HeldOutReadouts) -> tuple[np.ndarray, np.ndarray] |
     """
     if readouts.from_saliences is None:
         return None
-    right = readouts.targets > 0.0
-    start, alone, means = 0, [], []
-    for n_values in np.rint(1.0 / readouts.chance).astype(int).tolist():
-        part = slice(start, start + (n_values if n_values > 2 else 1))
-        start = part.stop
-        for answers, columns in ((readouts.from_saliences, alone), (readouts.predicted, means)):
-            if n_values > 2:
-                columns.append(np.sum(answers[:, part] * right[:, part], axis=1))
-            else:
-                # A single output has the sign of the value.
-                columns.append(answers[:, start - 1] * readouts.targets[:, start - 1])
-    return np.stack(alone, axis=1), np.stack(means, axis=1)
+    # A single output of two values has the sign of the value.
+    signed = np.where(_of_right_value(readouts), readouts.targets, 0.0)
+    alone, means = (
+        _by_label(readouts, answers * signed)
+        for answers in (readouts.from_saliences, readouts.predicted)
+    )
+    return alone, means
+
+
+def too_coarse(readouts: HeldOutReadouts) -> Bool[np.ndarray, "R labels"] | None:
+    """Return where saliences alone predict another answer for the right value than all means.
+
+    By more than 95 % of such answers differ from their mean; None without those from saliences.
+    """
+    if (both := from_saliences(readouts)) is None:
+        return None
+    deviation = _by_label(readouts, np.where(_of_right_value(readouts), readouts.deviation, 0.0))
+    return np.abs(both[0] - both[1]) > NORMAL * deviation
+
+
+def _of_right_value(readouts: HeldOutReadouts) -> Bool[np.ndarray, "R k"]:
+    """Return the output of each component that stands for the right value."""
+    single = np.repeat(readouts.chance, _widths(readouts)) >= 0.5
+    return single | (readouts.targets > 0.0)
+
+
+def _by_label(readouts: HeldOutReadouts, outputs: Float[np.ndarray, "R k"]) -> np.ndarray:
+    """Return the sums of outputs of each component."""
+    starts = np.cumsum([0, *_widths(readouts)[:-1]])
+    return np.add.reduceat(outputs, starts, axis=1)
+
+
+def _widths(readouts: HeldOutReadouts) -> list[int]:
+    """Return the number of outputs of each component: one of two values."""
+    n_values = np.rint(1.0 / readouts.chance).astype(int).tolist()
+    return [n if n > 2 else 1 for n in n_values]
 
 
 def penalty_in_words(readouts: HeldOutReadouts) -> str:

@@ -10,13 +10,7 @@ from jaxtyping import Bool, Float
 
 from partwhole._checks import InputError, require
 from partwhole._door import door
-from partwhole.recordings._labels import (
-    column_of,
-    labels_of,
-    require_columns,
-    series_of,
-    table_of,
-)
+from partwhole.recordings._labels import column_of, labels_of, require_columns, table_of
 from partwhole.recordings._numbers import numeric
 from partwhole.recordings.recording import Recording
 from partwhole.tasks.table import value_codes
@@ -58,7 +52,7 @@ def from_trials(
         become text.
     components : sequence of str, keyword-only, optional
         Columns of the table that name the condition; by default all but those of `groups` and
-        `sessions`, passed by name or as arrays.
+        `sessions`.
     groups : column name or array, shape (n,), keyword-only, optional
         Runs or blocks, whose trials may share noise. Measures then multiply trials of different
         groups alone.
@@ -96,6 +90,7 @@ def from_trials(
     _require_one_order(responses, conditions)
     parts = _roles(table, components, {"groups": groups, "sessions": sessions})
     array, parts, notes = _complete(array, parts, missing)
+    notes += _passed_twice(parts)
     chosen = [name for role, name in parts if role == "component"]
     codes, values = zip(*(value_codes(parts["component", name]) for name in chosen), strict=True)
     coded = np.column_stack(codes)
@@ -160,8 +155,6 @@ def _roles(
 ) -> dict[tuple[str, str], pd.Series]:
     """Return columns by role and, of components, by name."""
     used = {given for given in others.values() if isinstance(given, str)}
-    if components is None:
-        used |= _passed_too(table, [given for given in others.values() if given is not None])
     names = [name for name in table.columns if name not in used]
     chosen = names if components is None else list(components)
     rule = "a condition has a component or more"
@@ -181,15 +174,15 @@ def _roles(
     return parts
 
 
-def _passed_too(table: pd.DataFrame, others: Sequence[Any]) -> set[str]:
-    """Return columns that were passed again, as the groups or the sessions."""
-    series = (series_of(given) for given in others if not isinstance(given, str))
-    arrays = [column.to_numpy() for column in series if column is not None]
-    return {
-        name
-        for name in table.columns
-        if any(np.array_equal(table[name].to_numpy(), array) for array in arrays)
-    }
+def _passed_twice(parts: dict[tuple[str, str], pd.Series]) -> tuple[str, ...]:
+    """Return a note for each component that is the same column as the groups or the sessions."""
+    others = {role: column.to_numpy() for (role, name), column in parts.items() if not name}
+    return tuple(
+        f"component {name!r} is the same as the {role}: if it is none, pass {role}={name!r}"
+        for (part, name), column in parts.items()
+        for role, array in others.items()
+        if part == "component" and np.array_equal(column.to_numpy(), array)
+    )
 
 
 def _complete(
