@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -384,3 +385,13 @@ def test_a_terminal_without_the_signs_is_no_error(folder):
     )
     assert done.returncode == 1, done.stderr
     assert b"first = \\xe9 occurs" in done.stdout
+
+
+def test_a_table_from_the_standard_input_has_no_file(tmp_path, capsys, monkeypatch):
+    lines = "shape,colour,y,split\na,b,1,train\na,c,2,train\nd,b,2,train\nd,c,3,test\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    sarif = tmp_path / "log.sarif"
+    main(["audit", "-", "--components", "shape", "colour", "--target", "y", "--split", "split",
+          "--sarif", str(sarif)])  # fmt: skip
+    assert "standard-input.csv: 4 rows" in capsys.readouterr().out
+    assert "locations" not in sarif.read_text()

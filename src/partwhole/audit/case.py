@@ -83,6 +83,14 @@ class AuditTable:
         """Name the table and its size, not every row."""
         return f"AuditTable({self.source}: {len(self.split)} rows of {', '.join(self.names)})"
 
+    @cached_property
+    def two_numbers(self) -> tuple[float, float] | None:
+        """Return the two numbers that are the only targets, in order; None of others."""
+        if self.labels is not None or self.hashed is not None or self.targets.shape[1] != 1:
+            return None
+        numbers = np.unique(self.targets[self.split >= 0])
+        return (float(numbers[0]), float(numbers[1])) if len(numbers) == 2 else None
+
     @property
     def has_target(self) -> bool:
         """Return whether something is asked for, beside what training determines."""

@@ -218,11 +218,11 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
         )
     rises, it = ("rises", "it") if len(names) == 1 else ("rise", "they")
     does = "falls" if len(names) == 1 else "fall"
-    does = does if shortcut.test < 0 else rises
+    does = does if shortcut.test < -1e-9 else rises
     return (
         f"{name} explain{s} {percent(shortcut.train)} of the variance of {target} in training; "
         f"in {test}, where {predicts} that {target} {rises} by 1, {it} {does} by "
-        f"{number(abs(shortcut.test))}"
+        f"{number(round(abs(shortcut.test), 9))}"
     )
 
 
@@ -407,6 +407,8 @@ def explained(case: Case, solvability: Solvability) -> str:
     -------
     str
     """
+    if solvability.solvable is None and solvability.remarks:
+        return f"Not decided: {solvability.remarks[-1]}"
     text = solvability.explain(case.table.labels)
     learner = f"learner of order {case.order}"
     if f"every {SUM}, with f" not in text:

@@ -380,8 +380,9 @@ def _audited(table: Path | dict[str, Path] | None, **options) -> AuditReport:
     with TemporaryDirectory() as folder:
         path = Path(folder, "standard-input.csv")
         path.write_bytes(sys.stdin.buffer.read())
+        report = audit_split(path, **options)
         # Build servers are not to look for a file that is gone.
-        return replace(audit_split(path, **options), path="")
+        return replace(report, table=replace(report.table, files=()))
 
 
 def _write(report: AuditReport, files: dict[str, Path], fail_on: Sequence[str]) -> None:

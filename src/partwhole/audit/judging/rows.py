@@ -290,12 +290,13 @@ def correlations(evidence: Evidence) -> Iterator[Finding]:
                 _tested_rows(case),
                 name,
             )
-        if not shortcut.rare or table.labels is None:
+        labels = table.labels or table.two_numbers
+        if not shortcut.rare or labels is None:
             continue
         (component,) = shortcut.components
         groups = [
             f"{count(group.n_train, 'row')} of {conjunction(case, [component], [group.value])} "
-            f"with '{printable(table.labels[group.label])}' ({number(group.expected)} expected "
+            f"with '{_named(labels[group.label])}' ({number(group.expected)} expected "
             f"without a correlation; {group.n_test:,} in {printable(case.name)})"
             for group in shortcut.rare
         ]
@@ -343,13 +344,19 @@ def _rows_of_groups(
     case: Case, component: int, groups: Sequence[RareGroup]
 ) -> Int[np.ndarray, " r"]:
     table, rows = case.table, np.flatnonzero(case.table.split == case.split)
-    assert table.label is not None
+    label = table.label
+    if label is None:
+        assert table.two_numbers is not None
+        label = table.targets[:, 0] == table.two_numbers[1]
     has = np.zeros(len(rows), dtype=bool)
     for group in groups:
-        has |= (table.components[rows, component] == group.value) & (
-            table.label[rows] == group.label
-        )
+        has |= (table.components[rows, component] == group.value) & (label[rows] == group.label)
     return rows[has]
+
+
+def _named(label: Hashable) -> str:
+    """Return a label, or one of two numbers, in words."""
+    return number(label) if isinstance(label, float) else printable(label)
 
 
 def not_held_out(case: Case) -> Iterator[Finding]:

@@ -262,6 +262,9 @@ def _solvability(case: Case, solvability: Solvability) -> dict[str, Any]:
 def _outputs(case: Case, proof: Certificate) -> dict[str, Any]:
     """Return the output of the certificate's sum, or the labels whose outputs it compares."""
     labels = case.table.labels
+    if case.table.hashed is not None:
+        # One of the numbers into which labels are hashed has no name.
+        return {}
     if labels is None:
         return {"target": case.table.target[proof.output]}
     if proof.labels is not None:
@@ -332,7 +335,7 @@ def _shortcut(case: Case, shortcut: Shortcut) -> dict[str, Any]:
 
 
 def _label(case: Case, label: int | None) -> Any:
-    labels = case.table.labels
+    labels = case.table.labels or case.table.two_numbers
     return None if label is None or labels is None else _plain(labels[label])
 
 

@@ -139,6 +139,22 @@ def splits_of_rows(
     return [_of_entries(split, n, train, test)]
 
 
+def require_one_order(table: Any, split: Any) -> None:
+    """Refuse entries of pandas whose rows are named as those of the table, in another order."""
+    import pandas as pd
+
+    if not (isinstance(table, pd.DataFrame) and isinstance(split, pd.Series | pd.DataFrame)):
+        return
+    ours, theirs = table.index, split.index
+    is_same = len(ours) == len(theirs) and ours.is_unique and set(ours) == set(theirs)
+    require(
+        not is_same or ours.equals(theirs),
+        "a split has its entries in the order of the table's rows",
+        "the same index in another order",
+        "pass split.loc[table.index]",
+    )
+
+
 def _is_fold(part: Any) -> bool:
     """Return whether an object is a pair: two arrays or lists of row numbers."""
     if isinstance(part, tuple):

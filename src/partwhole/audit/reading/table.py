@@ -48,6 +48,7 @@ from partwhole.audit.reading.splits import (
     is_of_rows,
     read_split,
     require_defaults,
+    require_one_order,
     splits_of_rows,
 )
 from partwhole.audit.reading.targets import conflicts, read_targets, target_of_rows
@@ -132,6 +133,7 @@ def read_tables(
         f"another, {split!r}" if isinstance(split, str) else "another one",
         "leave it out, or pass one table",
     )
+    require_one_order(table, split)
     parts = _parts(components, target, split, train, test, weights, features, bool(multi_hot))
     source = open_source(table)
     columns = _read(source, parts)

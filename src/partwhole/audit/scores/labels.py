@@ -21,13 +21,12 @@ from partwhole.audit.scores.score import (
     compared_rows,
     counted_once,
     draws,
+    numbers_of_rows,
     ranked,
+    rare_groups,
     rate_error,
 )
 from partwhole.features.conjunctions import Dictionary
-
-# Expected rows of a group below which its number is not judged.
-LEAST_EXPECTED = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +35,7 @@ class LabelScores:
 
     `q` is the share of each label in test, `prior` the one with which labels are predicted. With
     `at_values` it is that of training, and accuracy there is that in rows with the values of test.
+    `sizes` is how many rows each row stands for.
     """
 
     case: Case
@@ -43,6 +43,7 @@ class LabelScores:
     test: Int[np.ndarray, " s"]
     label: Int[np.ndarray, " n"]
     weights: Float[np.ndarray, " n"]
+    sizes: Float[np.ndarray, " n"]
     q: Float[np.ndarray, " k"]
     prior: Float[np.ndarray, " k"]
     per_label: Float[np.ndarray, " k"]
@@ -61,7 +62,8 @@ class LabelScores:
         single = bool(np.count_nonzero(q) < 2)
         prior = per_label if single else q
         q, prior = q / q.sum(), prior / prior.sum()
-        return cls(case, train, test, table.label, weights, q, prior, per_label, single)
+        sizes = numbers_of_rows(weights)
+        return cls(case, train, test, table.label, weights, sizes, q, prior, per_label, single)
 
     def _cells(self, subset: tuple[int, ...]) -> _Cells:
         table = self.case.table
@@ -69,15 +71,23 @@ class LabelScores:
         dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
         k, t = len(self.q), len(self.train)
         coded = index.astype(np.int64) * k + self.label[rows]
-        keys, cell, count = np.unique(coded[:t], return_inverse=True, return_counts=True)
+        keys, cell = np.unique(coded[:t], return_inverse=True)
+        count = np.bincount(cell, self.sizes[self.train])
         weight = np.bincount(cell, self.weights[self.train])
         value, label = np.divmod(keys, k)
         score = self.prior[label] * weight / self.per_label[label]
         return _Cells.of(dictionary, value, label, weight, count, score, index[t:], self.guessed)
 
     @property
+    def n_train(self) -> int:
+        """Return the number of rows of training."""
+        return round(float(self.sizes[self.train].sum()))
+
+    @property
     def n_draws(self) -> int:
         """Return the number of held-out combinations, or of rows if none is held out."""
+        if not len(self.case.held_out):
+            return round(float(self.sizes[self.test].sum()))
         return int(draws(self.case, self.test).max(initial=-1)) + 1
 
     @property
@@ -100,7 +110,7 @@ class LabelScores:
         scale = self.q[cells.label] / self.per_label[cells.label]
         expected = float((scale * cells.weight) @ predicted[cells.value])
         actual = float(weights @ predicted[cells.at] / weights.sum())
-        error = np.hypot(rate_error(expected, len(self.train)), rate_error(actual, self.n_draws))
+        error = np.hypot(rate_error(expected, self.n_train), rate_error(actual, self.n_draws))
         if actual - expected > ERRORS * error:
             yield as_in_training.score(subset)
 
@@ -112,7 +122,7 @@ class LabelScores:
         at_values = float(weights @ cells.accuracy(right) / weights.sum())
         gain = float(max(cells.score @ right, at_values) - self.prior.max())
         train = at_values if self.at_values else float(cells.score @ right)
-        n_train = cells.n_at_values() if self.at_values else len(self.train)
+        n_train = cells.n_at_values() if self.at_values else self.n_train
         credit = cells.credit(self.label[self.test])
         test = float(weights @ credit / weights.sum())
         guess = float(self.q.max())
@@ -178,25 +188,7 @@ class LabelScores:
 
     def rare(self, subset: tuple[int, ...], share: float) -> Iterator[RareGroup]:
         """Yield the groups of a value and a label that training has, but seldom."""
-        table, k = self.case.table, len(self.q)
-        (component,) = subset
-        size = table.n_values[component] * k
-        coded = table.components[:, component].astype(np.int64) * k + self.label
-        seen, in_test = (
-            np.bincount(coded[rows], minlength=size).reshape(-1, k)
-            for rows in (self.train, self.test)
-        )
-        expected = seen.sum(axis=1)[:, None] * seen.sum(axis=0) / len(self.train)
-        is_rare = (seen > 0) & (in_test > 0) & (seen < share * expected)
-        is_rare &= expected >= LEAST_EXPECTED
-        for value, label in np.argwhere(is_rare):
-            yield RareGroup(
-                int(value),
-                int(label),
-                int(seen[value, label]),
-                float(expected[value, label]),
-                int(in_test[value, label]),
-            )
+        yield from rare_groups(self.case, subset, self.label, self.train, self.test, share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +203,7 @@ class _Cells:
     value: Int[np.ndarray, " c"]
     label: Int[np.ndarray, " c"]
     weight: Float[np.ndarray, " c"]
-    count: Int[np.ndarray, " c"]
+    count: Float[np.ndarray, " c"]
     score: Float[np.ndarray, " c"]
     first: Float[np.ndarray, " d"]
     second: Float[np.ndarray, " d"]
@@ -226,7 +218,7 @@ class _Cells:
         value: Int[np.ndarray, " c"],
         label: Int[np.ndarray, " c"],
         weight: Float[np.ndarray, " c"],
-        count: Int[np.ndarray, " c"],
+        count: Float[np.ndarray, " c"],
         score: Float[np.ndarray, " c"],
         at: Int[np.ndarray, " s"],
         guessed: Float[np.ndarray, " k"],
@@ -241,7 +233,7 @@ class _Cells:
 
     def left_out_credit(self) -> Float[np.ndarray, " c"]:
         """Return the credit of a cell's rows, each predicted from the others; a tie counts half."""
-        left_out = self.score * (1.0 - 1.0 / self.count)
+        left_out = self.score * np.maximum(1.0 - 1.0 / self.count, 0.0)
         is_first = self.score >= self.first[self.value] * (1.0 - 1e-12)
         rival = np.where(is_first, self.second[self.value], self.first[self.value])
         credit = np.where(left_out > rival * (1.0 + 1e-12), 1.0, 0.0)

@@ -21,7 +21,9 @@ from partwhole.audit.scores.score import (
     compared_rows,
     counted_once,
     draws,
+    numbers_of_rows,
     ranked,
+    rare_groups,
 )
 from partwhole.features.conjunctions import Dictionary
 
@@ -99,6 +101,7 @@ class NumberScores:
         dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
         total, means = self._means(self.train, index[:t], dictionary.size)
         row_share = self.weights[self.train] / total[index[:t]]
+        row_share = row_share / numbers_of_rows(self.case.table.weights)[self.train]
         # Without its own row a mean is farther away; a lone row has only the mean of all.
         left_out = (self.targets[self.train] - means[index[:t]]) / np.maximum(
             1.0 - row_share, 1e-9
@@ -157,7 +160,12 @@ class NumberScores:
             return float("nan"), float("nan")
         slope = float(share @ (x * y).sum(axis=1)) / square
         # Residuals of rows that were drawn together are not independent.
-        pulls = np.bincount(drawn, share * (x * (y - slope * x)).sum(axis=1))
+        pulls = share * (x * (y - slope * x)).sum(axis=1)
+        if not len(self.case.held_out):
+            # A row that stands for several has as many draws, all alike.
+            sizes = numbers_of_rows(self.case.table.weights)[rows]
+            pulls, n = pulls / np.sqrt(np.maximum(sizes, 1e-300)), float(sizes.sum())
+        pulls = np.bincount(drawn, pulls)
         return slope, float(np.sqrt(pulls @ pulls * n / (n - 2))) / square
 
     def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:
@@ -207,8 +215,14 @@ class NumberScores:
             yield ShiftedValue(values, None, size * float(train[i, 0]), size * float(test[i, 0]))
 
     def rare(self, subset: tuple[int, ...], share: float) -> Iterator[RareGroup]:
-        """Yield nothing: groups are those of labels."""
-        yield from ()
+        """Yield the groups of a value and a number that training has, but seldom.
+
+        Only of two numbers, which are labels by another name.
+        """
+        names = self.case.table.two_numbers
+        if names is not None:
+            label = (self.case.table.targets[:, 0] == names[1]).astype(np.int64)
+            yield from rare_groups(self.case, subset, label, self.train, self.test, share)
 
 
 def _lost(train: float, slope: float) -> float:

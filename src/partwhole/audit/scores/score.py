@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole.audit.case import Case
+from partwhole.audit.evidence import RareGroup
 from partwhole.features.conjunctions import Dictionary
 
 # Share of its advantage in training that a predictor must keep in test.
@@ -23,6 +25,8 @@ COMPARED, MATTERS = 0.2, 0.01
 # The same with each combination counted once, as a share of errors or variance: a combination that
 # is repeated often says little of the others.
 MATTERS_ONCE = 0.1
+# Expected rows of a group below which its number is not judged.
+LEAST_EXPECTED = 5.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,41 @@ def draws(case: Case, rows: Int[np.ndarray, " r"]) -> Int[np.ndarray, " r"]:
     if not len(case.held_out):
         return np.arange(len(rows))
     return np.unique(case.row_combination[rows], return_inverse=True)[1]
+
+
+def numbers_of_rows(weights: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Return how many rows each row stands for: whole weights are numbers of rows."""
+    return weights if (weights == np.round(weights)).all() else np.ones(len(weights))
+
+
+def rare_groups(
+    case: Case,
+    subset: tuple[int, ...],
+    label: Int[np.ndarray, " n"],
+    train: Int[np.ndarray, " t"],
+    test: Int[np.ndarray, " s"],
+    share: float,
+) -> Iterator[RareGroup]:
+    """Yield the groups of a value of a component and a label that training has, but seldom."""
+    table, k, sizes = case.table, int(label.max()) + 1, numbers_of_rows(case.table.weights)
+    (component,) = subset
+    size = table.n_values[component] * k
+    coded = table.components[:, component].astype(np.int64) * k + label
+    seen, in_test = (
+        np.bincount(coded[rows], sizes[rows], size).reshape(-1, k) for rows in (train, test)
+    )
+    expected = seen.sum(axis=1)[:, None] * seen.sum(axis=0) / seen.sum()
+    is_rare = (seen > 0) & (in_test > 0) & (seen < share * expected)
+    is_rare &= expected >= LEAST_EXPECTED
+    for value, label_of_group in np.argwhere(is_rare):
+        group = value, label_of_group
+        yield RareGroup(
+            int(value),
+            int(label_of_group),
+            round(float(seen[group])),
+            float(expected[group]),
+            round(float(in_test[group])),
+        )
 
 
 def counted_once(
