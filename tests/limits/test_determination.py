@@ -316,7 +316,7 @@ def test_what_stopped_early_is_not_decided(monkeypatch, name, value):
     assert not decision.determined.any()
     assert repr(decision).endswith(f"determined at order 1, {task.n_test} not decided)")
     (remark,) = decision.remarks
-    assert remark.startswith("Conjugate gradients stopped at ")
+    assert remark.startswith("The last step of conjugate gradients left an error of ")
     assert remark.endswith(
         f"; whether {task.n_test} of the held-out combinations are determined is not decided."
     )

@@ -136,7 +136,7 @@ _TABLE = (
         "error",
         "Training leaves the answers to held-out combinations open.",
         "A held-out combination is determined when its row of the constant and all conjunctions "
-        "(sets of values) of at most K components lies in the row space of the training rows. The "
+        "(sets of values) of at most K components is a weighted sum of those of training rows. The "
         "share of determined combinations is below the threshold.",
         "determined",
         "Add the recommended combinations to training.",

@@ -348,7 +348,7 @@ def read_split(
         len(entries) >= 2,
         "the split column needs at least two entries, for training and for test",
         f"only {quoted(texts[0])} in {name!r}",
-        "mark the test rows, or pass a HoldOut rule",
+        "mark the test rows, or hold some out: --hold-out, or a HoldOut for split",
     )
     training = _training_entry(texts, train)
     require(

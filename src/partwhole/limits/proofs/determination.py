@@ -320,7 +320,7 @@ def _determination(
     remarks: tuple[str, ...] = ()
     if undecided.any():
         remarks = (
-            f"Conjugate gradients stopped at {left:.0e} after their last step; whether "
+            f"The last step of conjugate gradients left an error of {left:.0e}; whether "
             f"{int(undecided.sum()):,} of the held-out combinations are determined is not decided.",
         )
     free = _free_dimensions(task, functions, basis, probes, determined, method)
