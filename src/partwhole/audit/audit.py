@@ -118,7 +118,8 @@ def audit_split(
         verdict at every other one for which there is time. 1 asks least of training: learners whose
         outputs add up the parts.
     weights : column name, keyword-only, optional
-        Positive sample weights.
+        Positive sample weights. Whole ones are how many rows each row stands for, as in a table of
+        counts: so many are counted for shortcuts and for noise in labels.
     features : path, array or column names, keyword-only, optional
         A measured representation, one row for each row of the table. Predictions at it are the
         reference, and the verdict counts them. Where rows of a combination differ in features, they

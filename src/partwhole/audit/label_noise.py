@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
+from partwhole.audit.scores.score import numbers_of_rows
 from partwhole.audit.settings import NoiseSource
 from partwhole.audit.training_fit import fit_of_training
 from partwhole.audit.wording import percent
@@ -102,8 +103,7 @@ def _counts(case: Case) -> tuple[Int[np.ndarray, " p"], Float[np.ndarray, " p"]]
     assert table.label is not None
     # A test row whose combination occurs in training says nothing of held-out ones.
     rows = np.flatnonzero((place >= 0) & ((table.split == TRAIN) | ~case.task.is_train[place]))
-    weights = table.weights[rows]
-    sizes = weights if (weights == np.round(weights)).all() else np.ones(len(rows))
+    sizes = numbers_of_rows(table.weights[rows])
     k = int(table.label.max()) + 1
     pairs, index = np.unique(place[rows] * k + table.label[rows], return_inverse=True)
     return pairs // k, np.bincount(index, sizes)

@@ -114,7 +114,7 @@ def audit(
         require_order: How many components may interact in learners that the training set has to
             support: 1 if parts add up, 2 if pairs interact. The report has the verdict at others
             too.
-        weights: The column of sample weights.
+        weights: The column of sample weights; whole ones are how many rows a row stands for.
         features: A .npy file with a measured representation of each row, which the verdict counts.
         feature_columns: Columns with a measured representation.
         kernel: A .npy file with the similarities of all rows, in place of features.

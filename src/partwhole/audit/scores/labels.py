@@ -233,7 +233,7 @@ class _Cells:
 
     def left_out_credit(self) -> Float[np.ndarray, " c"]:
         """Return the credit of a cell's rows, each predicted from the others; a tie counts half."""
-        left_out = self.score * np.maximum(1.0 - 1.0 / self.count, 0.0)
+        left_out = self.score * (1.0 - 1.0 / self.count)
         is_first = self.score >= self.first[self.value] * (1.0 - 1e-12)
         rival = np.where(is_first, self.second[self.value], self.first[self.value])
         credit = np.where(left_out > rival * (1.0 + 1e-12), 1.0, 0.0)

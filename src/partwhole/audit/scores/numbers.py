@@ -164,7 +164,7 @@ class NumberScores:
         if not len(self.case.held_out):
             # A row that stands for several has as many draws, all alike.
             sizes = numbers_of_rows(self.case.table.weights)[rows]
-            pulls, n = pulls / np.sqrt(np.maximum(sizes, 1e-300)), float(sizes.sum())
+            pulls, n = pulls / np.sqrt(sizes), float(sizes.sum())
         pulls = np.bincount(drawn, pulls)
         return slope, float(np.sqrt(pulls @ pulls * n / (n - 2))) / square
 
