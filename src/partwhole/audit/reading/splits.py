@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -141,9 +142,9 @@ def splits_of_rows(
 
 def require_one_order(table: Any, split: Any) -> None:
     """Refuse entries of pandas whose rows are named as those of the table, in another order."""
-    import pandas as pd
-
-    if not (isinstance(table, pd.DataFrame) and isinstance(split, pd.Series | pd.DataFrame)):
+    # Who passes tables of pandas has imported it; small files are read without.
+    pd = sys.modules.get("pandas")
+    if pd is None or not isinstance(table, pd.DataFrame) or not isinstance(split, pd.Series):
         return
     ours, theirs = table.index, split.index
     is_same = len(ours) == len(theirs) and ours.is_unique and set(ours) == set(theirs)

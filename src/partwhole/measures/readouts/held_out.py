@@ -120,7 +120,7 @@ def held_out_readouts(
     >>> recording = from_trials(clean + 2.5 * rng.normal(size=clean.shape), rows)
     >>> readouts = held_out_readouts(recording)
     >>> readouts.accuracy.mean(axis=0).round(1).tolist()
-    [0.6, 0.8]
+    [0.7, 0.8]
     >>> readouts.measured_accuracy.mean(axis=0).round(1).tolist()
     [0.6, 0.8]
     """
