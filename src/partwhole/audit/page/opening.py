@@ -48,9 +48,13 @@ def sentences(report: AuditReport, failing: Sequence[Finding] = ()) -> list[str]
     said = list(headline(report))
     if not failing or report.errors:
         return said
-    rules = Counter(item.rule for item in failing)
-    named = listed([f"{rule} ({n:,})" if n > 1 else rule for rule, n in rules.items()], 12)
-    return [f"Fails on warnings of {named}, as asked (fail_on)", *said]
+    return [f"Fails on warnings of {_rules_of(failing)}, as asked (fail_on)", *said]
+
+
+def _rules_of(findings: Sequence[Finding]) -> str:
+    """Return the rules of findings, each with how many there are."""
+    rules = Counter(item.rule for item in findings)
+    return listed([f"{rule} ({n:,})" if n > 1 else rule for rule, n in rules.items()], 12)
 
 
 def standing(report: AuditReport, failing: Sequence[Finding] = ()) -> tuple[str, str, str]:
@@ -73,12 +77,8 @@ def _verdict(report: AuditReport) -> tuple[str, str, str]:
         item for item in report.findings if item.severity == "error" and item.silenced is not None
     ]
     if silenced:
-        rules = Counter(item.rule for item in silenced)
-        listed_rules = listed(
-            [f"{rule} ({n:,})" if n > 1 else rule for rule, n in rules.items()], 12
-        )
         sentence = (
-            f"Supported with {count(len(silenced), 'error')} silenced: {listed_rules}. If "
+            f"Supported with {count(len(silenced), 'error')} silenced: {_rules_of(silenced)}. If "
             f"{'it' if len(silenced) == 1 else 'they'} counted, training would not support the "
             f"tested combinations, {whom}."
         )

@@ -124,11 +124,11 @@ def with_lines(files: Sequence[File]) -> Iterator[None]:
         yield
     except InputError as error:
 
-        def named(found: re.Match[str]) -> str:
-            file, line = place_of(int(found[1]), files) or (None, None)
+        def named(match: re.Match[str]) -> str:
+            file, line = place_of(int(match[1]), files) or (None, None)
             if file is None or line is None:
-                return found[0]
-            return f"row {found[1]} (line {line} of {'the file' if len(files) == 1 else file.name})"
+                return match[0]
+            return f"row {match[1]} (line {line} of {'the file' if len(files) == 1 else file.name})"
 
         text = re.sub(r"row (\d+) \(counted from 0\)", named, str(error))
         raise InputError(text) from None
