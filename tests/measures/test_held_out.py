@@ -406,3 +406,34 @@ def test_neurons_that_are_silent_or_stuck_change_nothing(n_neurons, classifier):
 def test_intervals_of_answers_of_lda_are_said_to_be_short():
     (note,) = held_out_readouts(recording(), classifier=LDA(0.2)).notes
     assert "intervals of answers of LDA are too short" in note
+
+
+@pytest.mark.parametrize("n_neurons", [20, 70, 300])
+def test_the_spread_over_neurons_is_the_jackknife_over_fifths_of_them(n_neurons):
+    """With fewer neurons than trials, more until a fifth is left out, and more throughout."""
+    measured = recording(n_neurons=n_neurons, shape=(2, 3), repeats=10)
+    n = measured.n_trials
+    assert (n_neurons > n, n_neurons - n_neurons // 5 > n) in {
+        20: [(False, False)], 70: [(True, False)], 300: [(True, True)]
+    }[n_neurons]  # fmt: skip
+    readouts = held_out_readouts(measured, ridge=3.0, over_neurons=True, seed=4)
+    answers = []
+    for group in np.array_split(np.random.default_rng(4).permutation(n_neurons), 5):
+        others = np.setdiff1d(np.arange(n_neurons), group)
+        part = from_trials(measured.responses[:, others], measured.components)
+        answers.append(held_out_readouts(part, ridge=3.0).predicted)
+    expected = 4**2 / 5 * np.var(answers, axis=0, ddof=1).mean()
+    assert readouts.over_neurons == pytest.approx(expected, rel=1e-7)
+
+
+def test_single_trials_of_most_conditions_are_predicted_where_neurons_outnumber_them():
+    """The repeats that show noise are fewer than the conditions, but not so the neurons."""
+    rng = np.random.default_rng(0)
+    conditions = np.array(list(product(range(10), range(10))))
+    rows = np.vstack([conditions, conditions[rng.permutation(100)[:20]]])
+    clean = sum(rng.normal(size=(10, 300))[rows[:, c]] for c in range(2))
+    measured = from_trials(clean + 3.0 * rng.normal(size=clean.shape), rows)
+    readouts = held_out_readouts(measured)
+    # Shares of a hundred conditions have a standard error of .03.
+    difference = readouts.accuracy.mean(axis=0) - readouts.measured_accuracy.mean(axis=0)
+    assert np.abs(difference).max() < 0.1

@@ -15,7 +15,8 @@ from partwhole import features, solve, tasks
 from partwhole._checks import InputError
 from partwhole.features.subsets import mask_of
 from partwhole.measures import salience
-from partwhole.recordings import Recording
+from partwhole.measures.salience import saliences_over
+from partwhole.recordings import Recording, from_trials
 
 
 def brute_force(features, components, self_pairs, groups=None):
@@ -443,6 +444,24 @@ def test_offsets_of_runs_bias_saliences_unless_they_are_groups():
     assert abs(np.mean(plain, axis=0) - truth).max() > 0.05
     # 95 % is 380, below 364 with probability .001. Six runs drawn with replacement covered 363.
     assert np.all(covered >= 364), covered
+
+
+@pytest.mark.parametrize("n_neurons", [10, 80])
+@pytest.mark.parametrize("whiten", ["none", "diagonal"])
+def test_intervals_of_both_kinds_are_those_of_single_calls(n_neurons, whiten):
+    rng = np.random.default_rng(5)
+    rows = np.repeat([[a, b] for a in range(3) for b in range(3)], 6, axis=0)
+    clean = rng.normal(size=(3, n_neurons))[rows[:, 0]]
+    clean += rng.normal(size=(9, n_neurons))[rows @ [3, 1]]
+    recording = from_trials(clean + rng.normal(size=clean.shape), rows)
+    results = saliences_over(recording, [None, "neurons"], whiten, 40, 3)
+    for way, result in zip(("trials", "neurons"), results, strict=True):
+        alone = salience(recording, whiten=whiten, resample=way, bootstrap=40, seed=3)
+        assert (result.resampled, result.notes) == (way, alone.notes)
+        for name in ("centred", "replicates", "noise", "structure", "level"):
+            np.testing.assert_allclose(
+                getattr(result, name), getattr(alone, name), rtol=1e-9, atol=1e-12
+            )
 
 
 def test_intervals_over_neurons_cover_the_population():

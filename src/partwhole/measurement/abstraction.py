@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Bool
 
 from partwhole._checks import InputError
-from partwhole._progress import bar
 from partwhole._types import Seed
 from partwhole.measures.abstraction import (
     CrossConditionGeneralization,
@@ -29,6 +28,8 @@ REPETITIONS, SPLITS, DICHOTOMIES = 99, 32, 100
 LEAST_SPLITS, LEAST_DICHOTOMIES = 4, 25
 FOLDS = 5  # of shattering_dimensionality
 T = TypeVar("T", Parallelism, CrossConditionGeneralization, Shattering)
+# A measure with notes on it, or None and the reason.
+Part = tuple[T | None, list[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,66 +58,63 @@ class Abstraction:
         return np.isfinite(self.parallelism.score) & np.isfinite(self.parallelism.interval[:, 0])
 
 
-def abstraction_of(
-    recording: Recording, seed: Seed, progress: bool
+def together(
+    parallel: Part[Parallelism],
+    general: Part[CrossConditionGeneralization],
+    shattered: Part[Shattering],
 ) -> tuple[Abstraction | None, list[str]]:
-    """Return the measures, None if there are none, and why some are not there.
+    """Return the measures, None if there are none, and notes on all."""
+    notes = [*parallel[1], *general[1], *shattered[1]]
+    if parallel[0] is None and general[0] is None and shattered[0] is None:
+        return None, notes
+    return Abstraction(parallel[0], general[0], shattered[0]), notes
 
-    Parameters
-    ----------
-    recording : Recording
-        Without time.
-    seed : int
-    progress : bool
-        Whether to show a bar once this takes over two seconds.
-    """
-    reasons: list[str] = []
 
-    def measured(what: str, measure: Callable[[], T]) -> T | None:
-        try:
-            result = measure()
-        except InputError as error:
-            reasons.append(f"{what} was not measured: {error}")
-            return None
-        reasons.extend(result.notes)
-        return result
+def parallelism_of(recording: Recording, seed: Seed) -> Part[Parallelism]:
+    """Return how parallel coding vectors are."""
+    return _measured("parallelism", lambda: parallelism(recording, seed=seed))
 
-    general = shattered = None
-    with bar("abstraction", 3, shown=progress) as advance:
-        parallel = measured("parallelism", lambda: parallelism(recording, seed=seed))
-        advance(1)
-        splits = int(min(LARGEST / _work_of_split(recording), SPLITS))
-        dichotomies = int(min(LARGEST / _work_of_dichotomy(recording), DICHOTOMIES))
-        if splits < LEAST_SPLITS:
-            reasons.append(_left_out("decoders of two values in unseen conditions", "ccgp"))
-        else:
-            if splits < SPLITS:
-                reasons.append(f"{splits} ways of holding out conditions are drawn for two values")
-            general = measured(
-                "generalization across conditions",
-                lambda: ccgp(
-                    recording,
-                    dichotomies="components",
-                    repetitions=REPETITIONS,
-                    max_splits=splits,
-                    seed=seed,
-                ),
-            )
-        advance(1)
-        if dichotomies < LEAST_DICHOTOMIES:
-            what = "decoders of conditions divided in halves"
-            reasons.append(_left_out(what, "shattering_dimensionality"))
-        else:
-            shattered = measured(
-                "shattering dimensionality",
-                lambda: shattering_dimensionality(
-                    recording, repetitions=REPETITIONS, max_dichotomies=dichotomies, seed=seed
-                ),
-            )
-        advance(1)
-    if parallel is None and general is None and shattered is None:
-        return None, reasons
-    return Abstraction(parallel, general, shattered), reasons
+
+def generalization_of(recording: Recording, seed: Seed) -> Part[CrossConditionGeneralization]:
+    """Return how two values are decoded in unseen conditions."""
+    splits = int(min(LARGEST / _work_of_split(recording), SPLITS))
+    if splits < LEAST_SPLITS:
+        return None, [_left_out("decoders of two values in unseen conditions", "ccgp")]
+    result, notes = _measured(
+        "generalization across conditions",
+        lambda: ccgp(
+            recording,
+            dichotomies="components",
+            repetitions=REPETITIONS,
+            max_splits=splits,
+            seed=seed,
+        ),
+    )
+    if splits < SPLITS:
+        notes = [f"{splits} ways of holding out conditions are drawn for two values", *notes]
+    return result, notes
+
+
+def shattering_of(recording: Recording, seed: Seed) -> Part[Shattering]:
+    """Return how halves of the conditions are decoded."""
+    dichotomies = int(min(LARGEST / _work_of_dichotomy(recording), DICHOTOMIES))
+    if dichotomies < LEAST_DICHOTOMIES:
+        what = "decoders of conditions divided in halves"
+        return None, [_left_out(what, "shattering_dimensionality")]
+    return _measured(
+        "shattering dimensionality",
+        lambda: shattering_dimensionality(
+            recording, repetitions=REPETITIONS, max_dichotomies=dichotomies, seed=seed
+        ),
+    )
+
+
+def _measured(what: str, measure: Callable[[], T]) -> Part[T]:
+    try:
+        result = measure()
+    except InputError as error:
+        return None, [f"{what} was not measured: {error}"]
+    return result, list(result.notes)
 
 
 def _left_out(what: str, measure: str) -> str:

@@ -13,8 +13,15 @@ import numpy as np
 from partwhole import _writing
 from partwhole._checks import InputError, require
 from partwhole._door import door
+from partwhole._progress import bar
 from partwhole._types import Bounds, NonNegative, Real, Seed
-from partwhole.measurement.abstraction import Abstraction, abstraction_of
+from partwhole.measurement.abstraction import (
+    Abstraction,
+    generalization_of,
+    parallelism_of,
+    shattering_of,
+    together,
+)
 from partwhole.measurement.classifiers import classifier_of
 from partwhole.measurement.notes import in_conditions, notes_on_columns, notes_on_neurons, printed
 from partwhole.measurement.separation import not_apart
@@ -30,7 +37,7 @@ from partwhole.measures.graded_similarity import (
 from partwhole.measures.readouts import LDA, SVM, HeldOutReadouts, held_out_readouts
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.recorded_dimensions import RecordedDimensions, recorded_dimensions
-from partwhole.measures.salience import Salience, salience
+from partwhole.measures.salience import Salience, salience, saliences_over
 from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
@@ -335,26 +342,32 @@ def measure(
         are_read = 3 <= static.n_conditions <= MOST_CONDITIONS
         readout = classifier_of(classifier, static, held_out if are_read else "none", ridge, seed)
 
-    def saliences() -> Salience:
-        return salience(static, whiten=whiten, bootstrap=bootstrap, seed=seed)
-
-    def of_population() -> Salience:
-        # With the same seed, notes are the same.
-        return salience(static, whiten=whiten, resample="neurons", bootstrap=bootstrap, seed=seed)
-
+    # The longest first, so that threads end together.
     stages: list[Callable[[], Any]] = [
-        of_population,
-        saliences,
+        lambda: shattering_of(static, seed),
+        lambda: generalization_of(static, seed),
+        lambda: saliences_over(static, [None, "neurons"], whiten, bootstrap, seed),
         lambda: _geometry(static, seed),
-        lambda: abstraction_of(static, seed, progress),
+        lambda: parallelism_of(static, seed),
     ]
     try:
-        with one_thread_each() as threads:
-            population, of_neurons, (dimensions, gradings, reasons), (abstraction, more) = (
-                side_by_side(lambda stage: stage(), stages, threads)
+        with (
+            one_thread_each() as threads,
+            bar("saliences and abstraction", len(stages), shown=progress) as advance,
+        ):
+
+            def in_turn(stage: Callable[[], Any]) -> Any:
+                result = stage()
+                advance(1)
+                return result
+
+            shattered, general, (of_neurons, population), geometry, parallel = side_by_side(
+                in_turn, stages, threads
             )
     except InputError as error:
         raise in_conditions(error) from None
+    dimensions, gradings, reasons = geometry
+    abstraction, more = together(parallel, general, shattered)
     of_saliences = [*of_neurons.notes, *population.notes]
     if not_apart(of_neurons):
         # Shares of nothing have no structure to speak of.

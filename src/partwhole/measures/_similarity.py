@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.measures._groups import TupleGroups
-from partwhole.measures._rows import averaging, coordinates
+from partwhole.measures._rows import averaging, coordinates, squares_by_column
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +155,7 @@ def noise_by_feature(samples: Samples, groups: TupleGroups) -> Float[np.ndarray,
     repeated = groups.counts >= 2
     if not repeated.any():
         return np.full(samples.features.shape[1], np.nan)
-    means = groups.means(samples.features)
-    residuals = samples.features - means[groups.index]
     freedom = np.where(repeated, groups.counts - 1.0, 1.0)
-    scaled = residuals / np.sqrt(freedom)[groups.index, None]
-    return (scaled**2).sum(axis=0) / repeated.sum()
+    means, weights = groups.means(samples.features), 1.0 / freedom[groups.index]
+    total = squares_by_column(samples.features, means, groups.index, weights)
+    return total / repeated.sum()

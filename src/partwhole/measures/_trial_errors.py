@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole.measures._groups import TupleGroups, over_supersets
+from partwhole.measures._rows import products_with
 from partwhole.measures._similarity import Samples
 from partwhole.measures._trial_means import squares_of_product
 
@@ -86,11 +87,11 @@ def error_covariance(
 
     # Each trial's part: along the sum of other means, by exact overlap with its tuple, and its own.
     at_least = [
-        np.einsum("ij,ij->i", noise_rows, (shared.T @ (shared @ means) - means)[groups.index])
+        products_with(noise_rows, shared.T @ (shared @ means) - means, groups.index)
         for shared in groups.sharing
     ]
     along = over_supersets(np.stack([*at_least, np.zeros(len(noise_rows))])) / n_pairs[:, None]
-    same = np.einsum("ij,ij->i", noise_rows, means[groups.index])
+    same = products_with(noise_rows, means, groups.index)
     parts = along + 2.0 * on_squares[:, groups.index] * same
 
     overlap = _overlap_of_noise(noise_rows, noise, groups)

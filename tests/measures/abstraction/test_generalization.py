@@ -10,7 +10,7 @@ from scipy.stats import binom, norm, ortho_group
 
 from partwhole._checks import InputError
 from partwhole.measures import ccgp
-from partwhole.measures.abstraction.decoder import clouds_of
+from partwhole.measures.abstraction.decoder import Places
 from partwhole.measures.abstraction.dichotomies import (
     balanced_labels,
     component_dichotomies,
@@ -94,7 +94,7 @@ def test_permuted_means_have_the_scores_of_trials_moved_there(neurons):
     recording = record(rng, grid(2, 3), rng.normal(size=(6, neurons)), [3, 4, 3, 5, 3, 4])
     listed = component_dichotomies(recording)
     splits, n_splits = splits_of(listed, 1, 64, 0)
-    (clouds,) = clouds_of(recording, 1.0, 3, np.random.default_rng(4))
+    (clouds,) = Places.of(recording).clouds(1.0, 3, np.random.default_rng(4))
     scores = transfer(clouds, listed.labels, splits) / n_splits
     measured = ccgp(recording, dichotomies="components", repetitions=0)
     np.testing.assert_allclose(scores[0], measured.score, atol=1e-12)

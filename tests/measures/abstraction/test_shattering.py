@@ -10,7 +10,9 @@ from scipy.stats import binom, ortho_group
 
 from partwhole._checks import InputError
 from partwhole.measures import ccgp, shattering_dimensionality
+from partwhole.measures._rows import coordinates
 from partwhole.measures.abstraction.cross_validation import folds_of, permuted_accuracy
+from partwhole.measures.abstraction.decoder import Places
 from partwhole.measures.abstraction.nulls import p_values, permuted_labels
 from partwhole.recordings import from_trials
 
@@ -55,7 +57,7 @@ def test_permuted_labels_are_those_of_least_squares(neurons):
     fold = folds_of(index, None, 3, rng)
     indices = np.stack([index, *(permuted_labels(index, fold, rng) for _ in range(3))])
     labels = np.array([[-1, -1, 1, 1], [1, -1, -1, 1]])
-    accuracies = permuted_accuracy(x, indices, fold, labels, 0.7)
+    accuracies = permuted_accuracy(Places(x, coordinates(x), index), indices, fold, labels, 0.7)
     for of_trial, row in zip(indices, accuracies, strict=True):
         rho = plain.penalty(x, of_trial, 0.7)
         expected = [plain.cross_validated(x, of_trial, fold, side, rho) for side in labels]

@@ -13,13 +13,12 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from partwhole.measures._rows import coordinates
 from partwhole.measures.abstraction.decoder import (
     Clouds,
+    Places,
     condition_means,
     dual_weights,
     hits_by_condition,
-    penalty_of,
 )
 
 
@@ -52,7 +51,7 @@ def accuracy(
 
 
 def permuted_accuracy(
-    data: Float[np.ndarray, "n p"],
+    places: Places,
     indices: Int[np.ndarray, "R n"],
     fold: Int[np.ndarray, " n"],
     labels: Int[np.ndarray, "D T"],
@@ -62,7 +61,7 @@ def permuted_accuracy(
 
     Parameters
     ----------
-    data : float array, shape (n, p)
+    places : Places
     indices : int array, shape (R, n)
         Conditions of trials. Every condition has trials in all training sets.
     fold : int array, shape (n,)
@@ -70,8 +69,8 @@ def permuted_accuracy(
     ridge : float
         In units of the variance within conditions, mean over neurons.
     """
-    rows = coordinates(data)
-    penalties = [penalty_of(ridge, rows, index, data.shape[1]) for index in indices]
+    rows = places.rows
+    penalties = [places.penalty(ridge, index) for index in indices]
     hits = np.zeros((len(indices), *labels.shape))
     for left_out in np.unique(fold):
         test = fold == left_out

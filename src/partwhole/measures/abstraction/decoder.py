@@ -31,6 +31,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from partwhole.measures._rows import averaging, coordinates
 from partwhole.measures.abstraction.nulls import permuted_means
+from partwhole.measures.readouts.noise import varying
 from partwhole.recordings import Recording
 
 # Share of the variance of responses that stands in for noise where none was measured.
@@ -106,38 +107,8 @@ class Clouds:
         return hits_by_condition(answers, self.index[test], labels)
 
 
-def clouds_of(
-    recording: Recording, ridge: float, repetitions: int, rng: np.random.Generator
-) -> Iterator[Clouds]:
-    """Return trials at the measured positions of their conditions and at those of a null, in parts.
-
-    Parameters
-    ----------
-    recording : Recording
-        In which every trial has all neurons.
-    ridge : float
-        In units of the variance within conditions, mean over neurons.
-    repetitions : int
-        Of positions at which the means of each neuron are permuted, after the measured ones.
-    rng : numpy.random.Generator
-    """
-    data, index = scaled_responses(recording), recording.condition_of_trial
-    rows = coordinates(data)
-    penalty = penalty_of(ridge, rows, index, data.shape[1])
-    means = condition_means(data, index)
-    means -= means.mean(axis=0)
-    places = _Places(data, rows)
-    centred = condition_means(rows, index)
-    deviations = places.padded(rows - centred[index], len(means))
-    centred = places.padded(centred - centred.mean(axis=0), len(means))
-    drawn = chain([centred], places.of(permuted_means(means, repetitions, rng)))
-    step = max(1, MOST_ENTRIES // (len(means) * max(*rows.shape, deviations.shape[1])))
-    while len(part := list(islice(drawn, step))):
-        yield Clouds(deviations, index, np.stack(part), penalty)
-
-
 @dataclass(frozen=True, eq=False)
-class _Places:
+class Places:
     """Coordinates of responses of neurons, in the space of those that were measured and beside it.
 
     Parameters
@@ -146,10 +117,53 @@ class _Places:
         Measured responses.
     rows : float array, shape (n, q)
         Their `coordinates`: the same array, or along orthogonal directions.
+    index : int array, shape (n,)
+        Condition of each trial.
     """
 
     data: Float[np.ndarray, "n p"]
     rows: Float[np.ndarray, "n q"]
+    index: Int[np.ndarray, " n"]
+
+    @classmethod
+    def of(cls, recording: Recording) -> Places:
+        """Return those of the `scaled_responses` of a recording whose trials have all neurons."""
+        data = scaled_responses(recording)
+        return cls(data, coordinates(data), recording.condition_of_trial)
+
+    def penalty(self, ridge: float, index: Int[np.ndarray, " n"]) -> float:
+        """Return the penalty in squared units of responses, never 0.
+
+        It is `ridge` times the variance of trials within conditions, mean over neurons.
+        """
+        total = float(np.sum((self.rows - self.rows.mean(axis=0)) ** 2))
+        within = float(np.sum((self.rows - condition_means(self.rows, index)[index]) ** 2))
+        degrees = max(len(index) - int(index.max()) - 1, 1)
+        variance = max(within / degrees, LEAST_NOISE * total / len(index)) / self.data.shape[1]
+        return max(ridge, LEAST_RIDGE) * variance
+
+    def clouds(self, ridge: float, repetitions: int, rng: np.random.Generator) -> Iterator[Clouds]:
+        """Yield trials at the measured positions of their conditions and at a null's, in parts.
+
+        Parameters
+        ----------
+        ridge : float
+            In units of the variance within conditions, mean over neurons.
+        repetitions : int
+            Of positions at which the means of each neuron are permuted, after the measured ones.
+        rng : numpy.random.Generator
+        """
+        rows, index = self.rows, self.index
+        penalty = self.penalty(ridge, index)
+        means = condition_means(self.data, index)
+        means -= means.mean(axis=0)
+        centred = condition_means(rows, index)
+        deviations = self.padded(rows - centred[index], len(means))
+        centred = self.padded(centred - centred.mean(axis=0), len(means))
+        drawn = chain([centred], self.moved(permuted_means(means, repetitions, rng)))
+        step = max(1, MOST_ENTRIES // (len(means) * max(*rows.shape, deviations.shape[1])))
+        while len(part := list(islice(drawn, step))):
+            yield Clouds(deviations, index, np.stack(part), penalty)
 
     @cached_property
     def basis(self) -> Float[np.ndarray, "p q"]:
@@ -163,7 +177,7 @@ class _Places:
         """Return measured coordinates, with 0 beside their space."""
         return rows if self.rows is self.data else np.pad(rows, ((0, 0), (0, n_conditions)))
 
-    def of(self, drawn: Iterator[Float[np.ndarray, "T p"]]) -> Iterator[np.ndarray]:
+    def moved(self, drawn: Iterator[Float[np.ndarray, "T p"]]) -> Iterator[np.ndarray]:
         """Yield coordinates of means; beside the measured space only their products matter."""
         if self.rows is self.data:
             yield from drawn
@@ -228,26 +242,13 @@ def condition_means(
     return averaging(index, np.bincount(index)) @ data
 
 
-def penalty_of(
-    ridge: float, data: Float[np.ndarray, "n q"], index: Int[np.ndarray, " n"], n_neurons: int
-) -> float:
-    """Return the penalty in squared units of responses, never 0.
-
-    It is `ridge` times the variance of trials within conditions, mean over neurons. `data` may be
-    coordinates that span the responses of `n_neurons`.
-    """
-    total = float(np.sum((data - data.mean(axis=0)) ** 2))
-    within = float(np.sum((data - condition_means(data, index)[index]) ** 2))
-    degrees = max(len(data) - int(index.max()) - 1, 1)
-    variance = max(within / degrees, LEAST_NOISE * total / len(data)) / n_neurons
-    return max(ridge, LEAST_RIDGE) * variance
-
-
 def scaled_responses(recording: Recording) -> Float[np.ndarray, "n p"]:
     """Return responses of varying neurons about their mean, in units of the most variable."""
-    data = recording.responses - recording.responses.mean(axis=0)
-    spread = np.std(data, axis=0)
-    return data[:, spread > 0.0] / spread.max()
+    data = varying(recording.responses)
+    # In place, as copies of wide responses take longer than what is done with them.
+    data = data - data.mean(axis=0)
+    data /= np.sqrt(np.einsum("ij,ij->j", data, data).max() / len(data))
+    return data
 
 
 def whole_vectors(recording: Recording, seed: int) -> Recording:

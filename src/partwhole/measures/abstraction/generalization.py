@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Count, Index, Positive, Seed
-from partwhole.measures.abstraction.decoder import clouds_of, condition_means, whole_vectors
+from partwhole.measures.abstraction.decoder import Places, condition_means, whole_vectors
 from partwhole.measures.abstraction.dichotomies import (
     balanced_dichotomies,
     component_dichotomies,
@@ -231,11 +231,11 @@ def ccgp(
         "hold out fewer, or add conditions",
     )
     rng = np.random.default_rng(seed)
-    clouds = clouds_of(whole, float(ridge), repetitions if null == "neurons" else 0, rng)
+    clouds = Places.of(whole).clouds(float(ridge), repetitions if null == "neurons" else 0, rng)
     if null != "neurons":
-        other = _permuted if null == "labels" else _rotated
-        drawn = (other(whole, rng) for _ in range(repetitions))
-        of_others = (clouds_of(recording, float(ridge), 0, rng) for recording in drawn)
+        moved = _permuted if null == "labels" else _rotated
+        drawn = (Places.of(moved(whole, rng)) for _ in range(repetitions))
+        of_others = (places.clouds(float(ridge), 0, rng) for places in drawn)
         clouds = chain(clouds, chain.from_iterable(of_others))
     scores = np.concatenate([transfer(part, listed.labels, splits) for part in clouds])
     if not usable.all():

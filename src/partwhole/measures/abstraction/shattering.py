@@ -16,7 +16,7 @@ from partwhole.measures.abstraction.cross_validation import (
     folds_of,
     permuted_accuracy,
 )
-from partwhole.measures.abstraction.decoder import clouds_of, scaled_responses, whole_vectors
+from partwhole.measures.abstraction.decoder import Places, whole_vectors
 from partwhole.measures.abstraction.dichotomies import balanced_dichotomies
 from partwhole.measures.abstraction.nulls import p_values, permuted_labels
 from partwhole.recordings import Recording
@@ -209,8 +209,9 @@ def shattering_dimensionality(
     index = whole.condition_of_trial
     within = fold if whole.groups is None else whole.groups
     indices = [permuted_labels(index, within, rng) for _ in range(repetitions)]
+    places = Places.of(whole)
     permuted = permuted_accuracy(
-        scaled_responses(whole),
+        places,
         np.array(indices, dtype=np.int64).reshape(-1, len(index)),
         fold,
         listed.labels,
@@ -218,7 +219,7 @@ def shattering_dimensionality(
     )
     scores = np.concatenate([
         accuracy(clouds, fold, listed.labels)
-        for clouds in clouds_of(whole, float(ridge), repetitions, rng)
+        for clouds in places.clouds(float(ridge), repetitions, rng)
     ])  # fmt: skip
     return Shattering(
         whole.names,

@@ -58,7 +58,7 @@ def has_closed_form(means: MeasuredMeans, counts: Int[np.ndarray, " A"]) -> bool
     train = counts > 0
     all_trials = np.allclose(counts[train] * means.error[train], 1.0)
     is_estimated = isinstance(means.covariance, Estimate)
-    return bool(is_estimated and all_trials and train.sum() - 1 > means.along.shape[1])
+    return bool(is_estimated and all_trials and train.sum() - 1 > means.spectrum.n_features)
 
 
 def closed_answers(

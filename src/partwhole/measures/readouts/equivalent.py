@@ -251,7 +251,7 @@ class _System:
     def _change(self, d: float, products: Products) -> tuple[float, Float[np.ndarray, "2"]]:
         """Return d~, and by how much the logarithms of both scalars change in a step."""
         d_tilde = self.ridge / products.kappa
-        resolvent = self._resolvent(d, positive(products.grams[0]) / d_tilde)
+        resolvent = self._resolvent(d, products.positive(0) / d_tilde)
         noisy = self._scaled(products.grams[1]) / d_tilde**2
         new_d = products.noise_traces[0] / d_tilde - np.sum(resolvent * noisy)
         n_within = self.counts.sum() - len(self.counts) - 1.0
@@ -348,8 +348,8 @@ class _System:
         """Return the answers at the scalars, for centred targets; None if variances have none."""
         d, d_tilde = point.d, point.d_tilde
         products = self.means.through(point.inverse)
-        kernel = positive(products.grams[0]) / d_tilde
-        noisy = positive(products.grams[1]) / d_tilde**2
+        kernel = products.positive(0) / d_tilde
+        noisy = products.positive(1) / d_tilde**2
         twice = products.grams[2] / d_tilde**3
         q = self._resolvent(d, kernel)
         root_counts = np.sqrt(self.counts)
@@ -383,15 +383,3 @@ class _System:
         # Features are centred by the mean of the training trials, which has noise of its own.
         between = between + of_trials / self.counts.sum()
         return Answers(at @ y + mean_target, between, of_trials, y.T @ weights)
-
-
-def positive(gram: Float[np.ndarray, "A A"]) -> Float[np.ndarray, "A A"]:
-    """Return a symmetric matrix without its negative eigenvalues, which are of chance."""
-    scale = np.abs(np.diag(gram)).max()
-    try:
-        # Quicker than eigenvalues, and most often these are positive.
-        np.linalg.cholesky(gram + 1e-12 * scale * np.eye(len(gram)))
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(gram)
-        return (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return gram

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,7 +14,7 @@ from partwhole._progress import bar
 from partwhole._types import NonNegative, Seed
 from partwhole.features.subsets import overlap_sets
 from partwhole.measures._rows import averaging
-from partwhole.measures._side_by_side import one_thread_each
+from partwhole.measures._side_by_side import one_thread_each, side_by_side
 from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.classified import Classifiers
 from partwhole.measures.readouts.condition_noise import noise_of_conditions
@@ -159,21 +160,29 @@ def _held_out(
         labels = ("answer",)
     _require_readout_of(classifier, ridge, over_neurons, labelled)
     of_conditions = Trials.of(responses, index, conditions)
-    penalty = penalty_of(ridge, responses)
+    unit = penalty_of(None, responses)
+    penalty = unit if ridge is None else float(ridge)
     sets = sets_of(held_out, recording, conditions)
     trials = of_conditions.counts
     products = None
     if saliences is not None:
         products = saliences.kernel.nonnegative().kappa[overlap_sets(conditions, conditions)]
     least = max(penalty, LEAST_RIDGE * of_conditions.mean_variance)
-    fit: LeavingOut | Classifiers
-    if classifier is None:
-        fit = LeavingOut(responses, by_condition[index], least)
-    else:
-        fit = Classifiers(classifier, responses, index, by_condition, labelled)
-        fit.require_labels_without(sets)
 
-    scales = noise_of_conditions(of_conditions.residuals, index)
+    def fitted() -> LeavingOut | Classifiers:
+        if classifier is None:
+            return LeavingOut(of_conditions.features, by_condition[index], least)
+        classifiers = Classifiers(classifier, responses, index, by_condition, labelled)
+        classifiers.require_labels_without(sets)
+        return classifiers
+
+    stages: list[Callable[[], Any]] = [
+        # Trials keep the spectrum of their noise, once it is needed.
+        lambda: of_conditions.training(trials),
+        fitted,
+        lambda: noise_of_conditions(of_conditions.residuals, index),
+    ]
+    _, fit, scales = side_by_side(lambda stage: stage(), stages, threads)
 
     def read(members: Bool[np.ndarray, " T"], answers: list[Answers]) -> tuple[np.ndarray, ...]:
         left_out = members[index]
@@ -198,7 +207,7 @@ def _held_out(
     predicted, between, within, accuracy, certainty, measured, right, from_saliences = (
         np.concatenate(part) for part in zip(*rows, strict=True)
     )
-    unit, larger = penalty_of(None, responses), None
+    larger = None
     if classifier is None:
         larger = larger_penalty(
             of_conditions, sets, trials, by_condition, labelled, least, unit, certainty, threads
@@ -222,7 +231,9 @@ def _held_out(
         notes += (OF_LDA,)
     spread = np.nan
     if over_neurons:
-        spread = variance_over_neurons(of_conditions, sets, by_condition, least, seed, threads)
+        spread = variance_over_neurons(
+            of_conditions, responses, sets, by_condition, least, seed, threads
+        )
     return HeldOutReadouts(
         whole,
         sets,

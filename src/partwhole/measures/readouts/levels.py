@@ -68,9 +68,12 @@ class Projection:
     def of_pairs(self, gram: Float[np.ndarray, "A A"]) -> Float[np.ndarray, "A A"]:
         """Return the projection of products of pairs."""
         flat, size = gram.ravel(), len(self.inverse)
-        sums = [np.bincount(column.ravel(), flat, size) for column in self.columns]
-        means = self.inverse @ np.sum(sums, axis=0)
-        return np.sum([means[column] for column in self.columns], axis=0)
+        sums = sum(np.bincount(column.ravel(), flat, size) for column in self.columns)
+        means = self.inverse @ sums
+        projected = means[self.columns[0]]
+        for column in self.columns[1:]:
+            projected += means[column]
+        return projected
 
     def errors(
         self, products: Float[np.ndarray, "A A"], error: Float[np.ndarray, " A"]

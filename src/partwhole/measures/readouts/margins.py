@@ -46,7 +46,6 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import InputError
 from partwhole.measures.readouts.answers import Answers
-from partwhole.measures.readouts.equivalent import positive
 from partwhole.measures.readouts.fixed_point import fixed_point
 from partwhole.measures.readouts.losses import MarginLoss, mean_inverse
 from partwhole.measures.readouts.means import Means
@@ -198,8 +197,8 @@ class _System:
         soft = loss.softness + d
         # Products of means with the noise between them: none, once and twice.
         products = self.means.at(self.penalty / d_tilde)
-        kernel = positive(products.grams[0]) / d_tilde
-        noisy = positive(products.grams[1]) / d_tilde**2
+        kernel = products.positive(0) / d_tilde
+        noisy = products.positive(1) / d_tilde**2
         of_train = np.ix_(self.train, self.train)
         noisy_train = noisy[of_train]
         twice = products.grams[2][of_train] / d_tilde**3

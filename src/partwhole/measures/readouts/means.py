@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
-from partwhole.measures._rows import averaging
+from partwhole.measures._rows import averaging, coordinates
 from partwhole.measures.readouts.levels import Levels
 from partwhole.measures.readouts.noise import NoiseSpectrum
 from partwhole.measures.readouts.resolvent import (
@@ -35,10 +35,27 @@ class Products:
     grams : float array, shape (count, A, A)
         With R, R Sigma R and, as the third, R Sigma R Sigma R between means.
     functions : Functions
+    are_positive : bool, default False
+        Whether the first two have no negative eigenvalues.
     """
 
     grams: Float[np.ndarray, "count A A"]
     functions: Functions
+    are_positive: bool = False
+
+    def positive(self, place: int) -> Float[np.ndarray, "A A"]:
+        """Return a matrix of `grams` without its negative eigenvalues, which are of chance."""
+        gram = self.grams[place]
+        if self.are_positive:
+            return gram
+        scale = np.abs(np.diag(gram)).max()
+        try:
+            # Quicker than eigenvalues, and most often these are positive.
+            np.linalg.cholesky(gram + 1e-12 * scale * np.eye(len(gram)))
+        except np.linalg.LinAlgError:
+            values, vectors = np.linalg.eigh(gram)
+            return (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return gram
 
     @property
     def kappa(self) -> float:
@@ -114,7 +131,10 @@ class MeasuredMeans:
         return replace(self, shares=counts / counts.sum())
 
     def by_overlap(self, products: Float[np.ndarray, "A A"]) -> OverlapMeans:
-        """Return means with the same noise, of which only products by overlap are known."""
+        """Return means with the same noise, of which only products by overlap are known.
+
+        Saliences of these are not negative.
+        """
         return OverlapMeans(_centred(products, self.shares), self.covariance, self.shrunk)
 
     def at(self, kappa: float, count: int = 3) -> Products:
@@ -166,12 +186,16 @@ class Trials:
         The condition of each trial, from 0.
     conditions : int array, shape (A, C)
         Values of components, of which products of means have levels.
+    beside : int, default 0
+        Features beside these p, in which nothing is: of more features than trials, p are
+        coordinates of the trials.
     """
 
     means: Float[np.ndarray, "A p"]
     residuals: Float[np.ndarray, "n p"]
     index: Int[np.ndarray, " n"]
     conditions: Int[np.ndarray, "A C"]
+    beside: int = 0
 
     @classmethod
     def of(
@@ -179,8 +203,15 @@ class Trials:
         features: Float[np.ndarray, "n p"],
         index: Int[np.ndarray, " n"],
         conditions: Int[np.ndarray, "A C"],
+        beside: int = 0,
     ) -> Trials:
         """Return the trials of features.
+
+        Parameters
+        ----------
+        features, index, conditions
+        beside : int, default 0
+            Features beside, whose number alone counts.
 
         Raises
         ------
@@ -194,20 +225,30 @@ class Trials:
             f"{len(index)} trials of {len(counts)} conditions",
             "add trials",
         )
+        p = features.shape[1] + beside
+        if features.shape[1] > len(features):
+            features = coordinates(features - features.mean(axis=0))
         means = averaging(index, counts) @ features
         residuals = features - means[index]
-        trials = cls(means, residuals, index, conditions)
+        trials = cls(means, residuals, index, conditions, p - features.shape[1])
+        between = float(counts @ np.sum((means - counts @ means / len(index)) ** 2, axis=1))
         require(
-            trials.mean_variance > ROUNDING * float(np.mean(np.var(features, axis=0))),
+            trials.mean_variance > ROUNDING * between / (len(index) * p),
             "trials of a condition differ",
             "the same features in all of them",
             "pass single trials, or use partwhole.solve for features without noise",
         )
         return trials
 
-    def of_features(self, chosen: Int[np.ndarray, " q"]) -> Trials:
-        """Return the trials of some features alone."""
-        return replace(self, means=self.means[:, chosen], residuals=self.residuals[:, chosen])
+    @property
+    def features(self) -> Float[np.ndarray, "n p"]:
+        """Return the features of trials, or rows with the same inner products but for the mean."""
+        return self.means[self.index] + self.residuals
+
+    @property
+    def n_features(self) -> int:
+        """Return their number."""
+        return self.residuals.shape[1] + self.beside
 
     @cached_property
     def counts(self) -> Int[np.ndarray, " A"]:
@@ -218,7 +259,7 @@ class Trials:
     def mean_variance(self) -> float:
         """Return the mean variance of a feature over trials of a condition."""
         degrees = len(self.index) - len(self.counts)
-        return float(np.vdot(self.residuals, self.residuals)) / (degrees * self.residuals.shape[1])
+        return float(np.vdot(self.residuals, self.residuals)) / (degrees * self.n_features)
 
     def training(self, counts: Int[np.ndarray, " A"]) -> MeasuredMeans:
         """Return means less their mean over training trials, with the noise of these conditions.
@@ -229,7 +270,7 @@ class Trials:
         left_out = ~chosen[self.index]
         whole = self._whole
         if 2 * left_out.sum() >= len(whole.variances):
-            noise = NoiseSpectrum.unbiased(self.residuals[~left_out], degrees)
+            noise = NoiseSpectrum.unbiased(self.residuals[~left_out], degrees, self.beside)
             estimate = Estimate(noise.spectrum, degrees)
             return self._described(counts, estimate, *_parts(self.means, noise.directions))
         spectrum = whole.spectrum
@@ -242,7 +283,8 @@ class Trials:
 
     def _with_shrunk_noise(self, counts: Int[np.ndarray, " A"]) -> MeasuredMeans:
         chosen, degrees = self._chosen(counts)
-        noise = NoiseSpectrum.of_residuals(self.residuals[chosen[self.index]], degrees)
+        residuals = self.residuals[chosen[self.index]]
+        noise = NoiseSpectrum.of_residuals(residuals, degrees, self.beside)
         return self._described(counts, Known(noise.spectrum), *_parts(self.means, noise.directions))
 
     def _described(
@@ -269,7 +311,8 @@ class Trials:
     @cached_property
     def _whole(self) -> NoiseSpectrum:
         """Return the noise of all conditions."""
-        return NoiseSpectrum.unbiased(self.residuals, len(self.index) - len(self.counts))
+        degrees = len(self.index) - len(self.counts)
+        return NoiseSpectrum.unbiased(self.residuals, degrees, self.beside)
 
     @cached_property
     def _whole_parts(self) -> tuple[Float[np.ndarray, "A q"], Float[np.ndarray, "A A"]]:
@@ -320,8 +363,8 @@ class OverlapMeans:
         return self._products(self.covariance.through(inverse, count))
 
     def _products(self, functions: Functions) -> Products:
-        means = functions.traces / self.spectrum.n_features
-        return Products(means[:, None, None] * self.products, functions)
+        means = np.maximum(functions.traces / self.spectrum.n_features, 0.0)
+        return Products(means[:, None, None] * self.products, functions, are_positive=True)
 
     def plain(self) -> Float[np.ndarray, "A A"]:
         """Return products with nothing between them."""

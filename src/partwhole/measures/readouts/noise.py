@@ -30,17 +30,20 @@ class NoiseSpectrum:
     variances : float array, shape (q,)
         Along them.
     rest : float
-        Variance along each of the p - q other directions.
+        Variance along each other direction.
+    beside : int, default 0
+        Features beside these p, of which no direction of its own is.
     """
 
     directions: Float[np.ndarray, "q p"]
     variances: Float[np.ndarray, " q"]
     rest: float
+    beside: int = 0
 
     @property
     def spectrum(self) -> Spectrum:
         """Return it without the directions."""
-        n_rest = self.directions.shape[1] - len(self.variances)
+        n_rest = self.directions.shape[1] + self.beside - len(self.variances)
         return Spectrum(self.variances, self.rest, n_rest)
 
     @classmethod
@@ -50,7 +53,9 @@ class NoiseSpectrum:
         return cls(directions.T, np.maximum(variances, 0.0), 0.0)
 
     @classmethod
-    def of_residuals(cls, residuals: Float[np.ndarray, "n p"], degrees: int) -> NoiseSpectrum:
+    def of_residuals(
+        cls, residuals: Float[np.ndarray, "n p"], degrees: int, beside: int = 0
+    ) -> NoiseSpectrum:
         """Return the shrunk covariance of residuals from condition means.
 
         Parameters
@@ -58,12 +63,16 @@ class NoiseSpectrum:
         residuals : float array, shape (n, p)
         degrees : int
             n - T, the degrees of freedom that T means leave.
+        beside : int, default 0
+            Features beside, in which there are no residuals.
         """
-        sample = cls.unbiased(residuals, degrees)
+        sample = cls.unbiased(residuals, degrees, beside)
         return sample.shrunk(residuals, degrees)
 
     @classmethod
-    def unbiased(cls, residuals: Float[np.ndarray, "n p"], degrees: int) -> NoiseSpectrum:
+    def unbiased(
+        cls, residuals: Float[np.ndarray, "n p"], degrees: int, beside: int = 0
+    ) -> NoiseSpectrum:
         """Return the covariance of residuals from condition means, as it is."""
         n, p = residuals.shape
         if p <= n:
@@ -74,15 +83,15 @@ class NoiseSpectrum:
             kept = variances > FEW_DIGITS * variances.max()
             variances = variances[kept]
             directions = (left[:, kept].T @ residuals) / np.sqrt(degrees * variances)[:, None]
-        return cls(directions, np.maximum(variances, 0.0), 0.0)
+        return cls(directions, np.maximum(variances, 0.0), 0.0, beside)
 
     def shrunk(self, residuals: Float[np.ndarray, "n p"], degrees: int) -> NoiseSpectrum:
         """Return the covariance of residuals, shrunk; its own is unbiased."""
-        n, p = residuals.shape
-        weight = _shrinkage(residuals, self.variances * degrees / n)
+        n, p = len(residuals), residuals.shape[1] + self.beside
+        weight = _shrinkage(residuals, self.variances * degrees / n, p)
         mean = float(self.variances.sum()) / p
         variances = (1.0 - weight) * self.variances + weight * mean
-        return NoiseSpectrum(self.directions, variances, weight * mean)
+        return NoiseSpectrum(self.directions, variances, weight * mean, self.beside)
 
 
 def penalty_of(ridge: Real | None, features: Float[np.ndarray, "n p"]) -> float:
@@ -101,13 +110,15 @@ def varying(features: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n q"]:
     return features if differs.all() or not differs.any() else features[:, differs]
 
 
-def _shrinkage(residuals: Float[np.ndarray, "n p"], variances: Float[np.ndarray, " q"]) -> float:
-    """Return Ledoit and Wolf's weight of the identity.
+def _shrinkage(
+    residuals: Float[np.ndarray, "n c"], variances: Float[np.ndarray, " q"], p: int
+) -> float:
+    """Return Ledoit and Wolf's weight of the identity, of p features.
 
     The dispersion of the sample covariance around its expectation, over its distance from a
     multiple of the identity.
     """
-    n, p = residuals.shape
+    n = len(residuals)
     squares = float(np.sum(variances**2))
     distance = squares / p - (float(variances.sum()) / p) ** 2
     if distance <= FEW_DIGITS * squares / p:

@@ -56,7 +56,7 @@ def larger_penalty(
     """
     n_train = training_trials(sets, trials)
     is_open = (certainty > 1.0 - SURE) & (certainty < SURE)
-    if not is_open.any() or not NEAR[0] <= measured.residuals.shape[1] / n_train <= NEAR[1]:
+    if not is_open.any() or not NEAR[0] <= measured.n_features / n_train <= NEAR[1]:
         return None
     of_row = np.nonzero(sets)[0]
     chosen = np.isin(np.arange(len(sets)), of_row[is_open.any(axis=1)])
