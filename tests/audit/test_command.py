@@ -148,8 +148,8 @@ def test_options_reach_the_audit(folder, capsys):
 
 
 REFUSED = {
-    "": "an audit needs a table; got none; name a .csv, .tsv, .jsonl or .parquet file, or one in "
-    "--train and others in --test",
+    "": "an audit needs a table; got none; name a .csv, .tsv, .txt, .jsonl or .parquet file, or "
+    "one in --train and others in --test",
     "table.csv": "an audit needs the combined columns; got none; use --components",
     "table.csv --components first second --target target": (
         "an audit needs a split; got none; use --split or --hold-out; or name files in --train and "
@@ -218,8 +218,8 @@ REFUSED = {
         "it once"
     ),
     "--components first second --split split --test easy": (
-        "an audit needs a table; got none; name a .csv, .tsv, .jsonl or .parquet file, or one in "
-        "--train and others in --test"
+        "an audit needs a table; got none; name a .csv, .tsv, .txt, .jsonl or .parquet file, or "
+        "one in --train and others in --test"
     ),
     " ".join([*ASKED, "--kernel", "table.csv"]): (
         "a kernel file ends in .npy; got 'table.csv'; save it with numpy.save"

@@ -76,10 +76,18 @@ PLAIN = read_table(FRAME, *ROLES, "split")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
-@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
-def test_cells_have_any_of_four_separators(tmp_path, name, mark):
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|", ":", " "])
+def test_cells_have_any_of_six_separators(tmp_path, name, mark):
     path = written(tmp_path, name, FRAME.to_csv(index=False, sep=mark))
     alike(read_table(path, *ROLES, "split"), PLAIN)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_cells_in_aligned_columns(tmp_path, end):
+    frame = FRAME.astype(str).map(lambda cell: cell.replace(" ", "_"))
+    lines = frame.to_string(index=False).split("\n")
+    path = written(tmp_path, "t.txt", end.join(f"{line}  " for line in lines))
+    alike(read_table(path, *ROLES, "split"), read_table(frame, *ROLES, "split"))
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.ndjson", "t.jsonl.gz"])

@@ -61,6 +61,18 @@ def test_what_is_wrong_with_the_rest_stays_wrong():
     assert "Supported without" not in plain.headline
 
 
+def test_rows_of_the_rest_that_are_left_open_are_counted():
+    """Two shapes and two colours that training has in two combinations of their own."""
+    alone = [("s8", "c8", 0.0, "train"), ("s9", "c9", 0.0, "train"), ("s8", "c9", 0.0, "test")]
+    rows = pd.DataFrame([*alone, alone[-1]], columns=[*COLUMNS, "y", "split"])
+    frame = pd.concat([table(), rows], ignore_index=True)
+    report = audit_split(frame, COLUMNS, "y", "split", add=0)
+    assert report.headline.endswith(
+        "training lacks shape = new. Without the 2 rows with values or labels training lacks, all "
+        "others are determined but for 2 rows"
+    )
+
+
 def test_labels_that_training_lacks_are_left_out_too():
     frame = table().iloc[:25]
     frame["y"] = ["odd" if shape in ("s1", "s3") else "even" for shape in frame["shape"]]

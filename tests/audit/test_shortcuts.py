@@ -216,7 +216,7 @@ def test_random_splits_raise_no_alarm(labels):
         y = score if labels is None else np.digitize(score, np.quantile(score, [1 / 3, 2 / 3]))
         reported = shortcuts(table(rows, split, y, labels).case(1, 1))
         alarms += sum(item.misleads for item in reported)
-    # Four components and six pairs in each of 40 splits, at three standard errors.
+    # Four components, six pairs and four threes in each of 40 splits, at three standard errors.
     assert alarms <= 3
 
 
@@ -229,6 +229,19 @@ def test_a_pair_is_named_when_it_says_more_than_its_values():
     (only,) = shortcuts(table(rows, split, label, ("no", "yes")).case(1, 1))
     assert only.components == (0, 1)
     assert (only.train, only.test) == (1.0, 0.0)
+
+
+def test_three_are_named_when_they_say_more_than_two_of_them():
+    """Training has the exclusive or of three parts, test a fourth part."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (800, 4))
+    split = rng.random(800) < 0.3
+    label = np.where(split, rows[:, 3], rows[:, 0] ^ rows[:, 1] ^ rows[:, 2])
+    (only,) = shortcuts(table(rows, split, label, ("no", "yes")).case(1, 1))
+    assert only.components == (0, 1, 2)
+    # Of 240 rows, a half has a standard error of .03.
+    assert (only.train, only.test) == (pytest.approx(1.0), pytest.approx(0.5, abs=0.1))
+    assert only.misleads
 
 
 def test_a_component_that_matters_is_not_superfluous():

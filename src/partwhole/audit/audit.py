@@ -94,7 +94,7 @@ def audit_split(
     Parameters
     ----------
     table : path, table, or mapping of tables
-        A .csv, .tsv or .jsonl (or any of them with .gz) or .parquet file, of at most 512 MiB,
+        A .csv, .tsv, .txt or .jsonl (or any of them with .gz) or .parquet file, of at most 512 MiB,
         unpacked, 5,000,000 rows and 10,000 columns; or a table of pandas, polars, Arrow or
         datasets, or columns by name. Or a mapping from the names of splits to such tables.
     components : sequence of column names

@@ -191,7 +191,7 @@ class RareGroup:
 
 @dataclass(frozen=True)
 class Shortcut:
-    """Component or pair that alone predicts the target in training.
+    """Component that alone predicts the target in training, or two or three that do together.
 
     Parameters
     ----------

@@ -228,26 +228,31 @@ def _at_other_orders(report: AuditReport) -> Iterator[str]:
 
 
 def _without_unseen(report: AuditReport) -> Iterator[str]:
-    """Return the verdict without the rows of values and labels that training lacks, if it differs.
+    """Return the verdict without the rows of values and labels that training lacks.
 
-    Other errors remain, so it differs only where there are none.
+    None where there are other errors: these remain.
     """
     if not all(item.rule in OF_UNSEEN for item in report.errors):
         return
     least = float(report.settings.determined)
     rests = [without_unseen(item, 1.0) for item in report.evidence if len(item.case.held_out)]
+    n_open, is_supported = 0, True
     for item in rests:
-        if item.solvability is None or item.determination is None:
+        if item.solvability is None or item.determination is None or not item.solvability.solvable:
             return
-        if not item.solvability.solvable or item.determination.share < least:
-            return
+        is_open = ~item.determination.determined
+        n_open += len(item.case.rows_of(item.case.held_out[is_open]))
+        is_supported &= item.determination.share >= least
     n_rows = sum(len(item.remainder.left_out) for item in rests if item.remainder is not None)
-    if n_rows:
-        of_all = " of all test splits" if len(rests) > 1 else ""
-        yield (
-            f"Supported without the {count(n_rows, 'row')}{of_all} with values or labels training "
-            "lacks"
-        )
+    if not n_rows:
+        return
+    of_all = " of all test splits" if len(rests) > 1 else ""
+    without = f"ithout the {count(n_rows, 'row')}{of_all} with values or labels training lacks"
+    yield (
+        f"Supported w{without}"
+        if is_supported
+        else f"W{without}, all others are determined but for {count(n_open, 'row')}"
+    )
 
 
 def orders(report: AuditReport) -> list[int]:

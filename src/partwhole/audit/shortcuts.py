@@ -1,7 +1,8 @@
 r"""Shortcuts: components that predict the target in training, and may not do so in the test split.
 
-A component (or a pair) alone predicts a label as the most probable one among the training rows of
-its value; a number as the mean of these rows. Training rows are left out of their own prediction.
+A component alone (or two or three together) predicts a label as the most probable one among the
+training rows of its value; a number as the mean of these rows. Training rows are left out of their
+own prediction.
 Labels are weighted to their shares q in the test split, so that a shift of labels alone is no
 shortcut: with :math:`p(v \mid y)` in training, the accuracy there is
 :math:`\sum_v \max_y q(y)\,p(v \mid y)`. If the test split has a single label, or its values predict
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from math import comb
 
 import numpy as np
 
@@ -24,11 +26,11 @@ from partwhole.audit.evidence import Shortcut
 from partwhole.audit.scores.alike import is_alike
 from partwhole.audit.scores.labels import LabelScores
 from partwhole.audit.scores.numbers import NumberScores
-from partwhole.audit.scores.score import MOST_PAIRED
+from partwhole.audit.scores.score import MOST_PAIRED, MOST_TRIPLED
 
 
 def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tuple[Shortcut, ...]:
-    """Return the components and pairs that alone predict the target in training.
+    """Return the components, pairs and threes that alone predict the target in training.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
         and test are alike in their components or a group is rare. The largest loss comes first:
         the gain, or share explained, in training times the part of it that is lost in test. The
         rows compared are the held-out ones, or all of the test split if none is held out. A pair
-        is listed if it predicts training better than either of its components by `effect`. None of
+        (or three) is listed if it predicts training better than any part of it by `effect`. None of
         labels that are hashed.
 
     Examples
@@ -70,13 +72,13 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
     listed: dict[tuple[int, ...], float] = {}
     reported: list[tuple[float, Shortcut]] = []
     alike: bool | None = None
-    for subset in _sets(n):
+    for subset in _sets(n, len(case.table.split)):
         scores = [score for score in compare.scores(subset) if score.gain >= effect]
         if not scores:
             continue
         score = next((score for score in scores if score.misleads), scores[0])
-        alone = max((listed.get((c,), 0.0) for c in subset), default=0.0)
-        if len(subset) > 1 and score.gain - alone < effect:
+        parts = [part for size in range(1, len(subset)) for part in combinations(subset, size)]
+        if parts and score.gain - max(listed.get(part, 0.0) for part in parts) < effect:
             continue
         listed[subset] = score.gain
         others = tuple(c for c in range(n) if c not in subset)
@@ -126,8 +128,10 @@ def comparison(case: Case) -> LabelScores | NumberScores | None:
     return (LabelScores if case.has_labels else NumberScores).of(case, train, test)
 
 
-def _sets(n: int) -> Iterator[tuple[int, ...]]:
+def _sets(n: int, n_rows: int) -> Iterator[tuple[int, ...]]:
+    """Yield the sets of components to look at; not all of them, which is the whole combination."""
     yield from combinations(range(n), 1)
-    # A pair of two components is the whole combination.
     if 2 < n <= MOST_PAIRED:
         yield from combinations(range(n), 2)
+    if n > 3 and comb(n, 3) * n_rows <= MOST_TRIPLED:
+        yield from combinations(range(n), 3)

@@ -152,7 +152,7 @@ def conjunction(case: Case, components: Iterable[int], values: Iterable[int]) ->
 
 
 def alone(case: Case, shortcut: Shortcut) -> str:
-    """Return the name of the component of a shortcut, or of its pair.
+    """Return the name of the component of a shortcut, or of its two or three.
 
     Parameters
     ----------
@@ -163,11 +163,12 @@ def alone(case: Case, shortcut: Shortcut) -> str:
     -------
     str
     """
-    return " and ".join(printable(case.table.names[c]) for c in shortcut.components)
+    *others, last = (printable(case.table.names[c]) for c in shortcut.components)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def by_itself(case: Case, shortcut: Shortcut) -> str:
-    """Return the subject of what a component predicts alone, or a pair together.
+    """Return the subject of what a component predicts alone, or several together.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def by_itself(case: Case, shortcut: Shortcut) -> str:
 
 
 def alone_predicts(case: Case, shortcut: Shortcut) -> str:
-    """Return how well a component alone, or a pair, predicts training and test, in words.
+    """Return how well a component alone, or several, predict training and test, in words.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-# Marks that separate no cells here, but may have been meant to.
-UNREAD = {" ": "spaces", ":": "colons"}
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": ","}
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", ":": "colon", " ": "space"}
+# These occur in names too: they separate cells if the first row has as many as the header.
+IN_NAMES = (":", " ")
+# In columns that are aligned by spaces: those at an end of a line, and all but one between cells.
+SPACES = re.compile(rb"^ +| +(?=\r?$)| +( )", re.MULTILINE)
 LINES = (".jsonl", ".ndjson")
 # Size of a table's file, unpacked, of which memory holds several copies.
 MOST_BYTES = 1 << 29
@@ -147,7 +150,7 @@ def _open_file(path: Path) -> Source:
     existing_file(path, "the table")
     require(
         kind[0] in DELIMITERS or kind[0] in LINES or (kind[0] == ".parquet" and not zipped),
-        "the table's name ends in .csv, .tsv, .jsonl (each also with .gz) or .parquet",
+        "the table's name ends in .csv, .tsv, .txt, .jsonl (each also with .gz) or .parquet",
         repr(path.name),
         "save it in one of these forms",
     )
@@ -208,7 +211,9 @@ def _require_few(limit: int, count: int, unit: str, name: str) -> None:
 
 def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     delimiter = _separator(raw, name, delimiter)
-    header, skipped, is_bare = _header(raw, name, delimiter)
+    if delimiter == " ":
+        raw = _unaligned(raw)
+    header, skipped, first_row = _header(raw, name, delimiter)
     require(header, "the table has a header", f"nothing in {name!r}", "check the file")
     nul = raw.find(b"\0")
     require(
@@ -220,7 +225,7 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
     _require_columns(header, name)
     _require_few(MOST_COLUMNS, len(header), "columns", name)
     require(
-        not is_bare,
+        bool(first_row),
         "the table has rows below its header",
         f"only a header in {name!r}",
         "check the file",
@@ -250,23 +255,27 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
 
 
 def _require_columns(header: list[str], name: str) -> None:
-    """Refuse a single column; if other marks may separate cells, say how to write commas."""
-    mark = next((mark for mark in UNREAD if mark in header[0].strip()), "")
-    perhaps = f", perhaps of cells separated by {UNREAD[mark]}," if mark else ""
-    command = f"pandas.read_csv({name!r}, sep={mark!r}).to_csv('commas.csv', index=False)"
     require(
         len(header) > 1,
-        "cells are separated by commas, semicolons, tabs or bars",
-        f"a single column, {header[0][:60]!r}{perhaps or ','} in {name!r}",
-        "save it with commas" + (f", as {command} does" if mark else ""),
+        "cells are separated by commas, semicolons, tabs, bars, colons or spaces",
+        f"a single column, {header[0][:60]!r}, in {name!r}",
+        "save it with commas",
     )
 
 
 def _separator(raw: bytes, name: str, usual: str) -> str:
     """Return what separates the cells of a header: the usual, unless that leaves a single cell."""
-    candidates = (usual, *SEPARATORS)
-    separates = (mark for mark in candidates if len(_header(raw, name, mark)[0]) > 1)
-    return next(separates, usual)
+
+    def separates(mark: str) -> bool:
+        header, _, row = _header(_unaligned(raw) if mark == " " else raw, name, mark)
+        return len(header) > 1 and (mark not in IN_NAMES or len(row or header) == len(header))
+
+    return next(filter(separates, (usual, *SEPARATORS)), usual)
+
+
+def _unaligned(raw: bytes) -> bytes:
+    """Return text without the spaces that align its columns."""
+    return raw if b'"' in raw else SPACES.sub(rb"\1", raw)
 
 
 def _line_ends(raw: bytes) -> int:
@@ -276,14 +285,14 @@ def _line_ends(raw: bytes) -> int:
     return ends
 
 
-def _header(raw: bytes, name: str, delimiter: str) -> tuple[list[str], int, bool]:
-    """Return a CSV file's header, its number of lines, and whether nothing follows it."""
+def _header(raw: bytes, name: str, delimiter: str) -> tuple[list[str], int, list[str]]:
+    """Return a CSV file's header, its number of lines, and the row below it, empty if none is."""
     text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8-sig", newline="")
     lines = csv.reader(text, delimiter=delimiter)
     try:
         header = next((line for line in lines if line), [])
         skipped = lines.line_num
-        return header, skipped, next((False for line in lines if line), True)
+        return header, skipped, next((line for line in lines if line), [])
     except UnicodeDecodeError as error:
         raise _not_text(name) from error
     except csv.Error as error:

@@ -12,7 +12,6 @@ from partwhole.audit.case import Case
 from partwhole.audit.evidence import RareGroup, ShiftedValue
 from partwhole.audit.scores.score import (
     COMPARED,
-    ERRORS,
     KEPT,
     MATTERS,
     MATTERS_ONCE,
@@ -21,6 +20,7 @@ from partwhole.audit.scores.score import (
     compared_rows,
     counted_once,
     draws,
+    errors_of,
     numbers_of_rows,
     ranked,
     rare_groups,
@@ -111,7 +111,7 @@ class LabelScores:
         expected = float((scale * cells.weight) @ predicted[cells.value])
         actual = float(weights @ predicted[cells.at] / weights.sum())
         error = np.hypot(rate_error(expected, self.n_train), rate_error(actual, self.n_draws))
-        if actual - expected > ERRORS * error:
+        if actual - expected > errors_of(self.case, subset) * error:
             yield as_in_training.score(subset)
 
     def score(self, subset: tuple[int, ...]) -> Score:
@@ -129,7 +129,8 @@ class LabelScores:
         error = np.hypot(rate_error(train, n_train), rate_error(test, self.n_draws))
         # With a single label in test every guess of it would be right: its share of hits counts.
         lead, left = (train, test) if guess == 1.0 else (train - guess, test - guess)
-        misleads = left < KEPT * lead and train - test > ERRORS * error
+        is_worse = train - test > errors_of(self.case, subset) * error
+        misleads = left < KEPT * lead and is_worse
         return Score(train, test, guess, gain, bool(misleads), train - test, self.at_values)
 
     def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:

@@ -12,7 +12,6 @@ from partwhole.audit.case import Case
 from partwhole.audit.evidence import RareGroup, ShiftedValue
 from partwhole.audit.scores.score import (
     COMPARED,
-    ERRORS,
     KEPT,
     MATTERS,
     MATTERS_ONCE,
@@ -21,6 +20,7 @@ from partwhole.audit.scores.score import (
     compared_rows,
     counted_once,
     draws,
+    errors_of,
     numbers_of_rows,
     ranked,
     rare_groups,
@@ -89,7 +89,7 @@ class NumberScores:
         slope, error = self._slope(means[at][known], self.test[known])
         if np.isnan(slope):
             return None
-        misleads = bool(slope + ERRORS * error < KEPT)
+        misleads = bool(slope + errors_of(self.case, subset) * error < KEPT)
         return Score(train, slope, 0.0, train, misleads, _lost(train, slope))
 
     def _predicted(
@@ -141,7 +141,7 @@ class NumberScores:
         n_test = len(np.unique(self.case.row_combination[rows]))
         variance = left / np.isin(at_train, at).sum() + max(left, varies) / n_test
         error = float(np.sqrt(variance / square))
-        misleads = bool(slope + ERRORS * error < KEPT)
+        misleads = bool(slope + errors_of(self.case, subset) * error < KEPT)
         return Score(train, slope, 0.0, train, misleads, _lost(train, slope), True)
 
     def _slope(

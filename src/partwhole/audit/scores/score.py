@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -14,10 +15,12 @@ from partwhole.features.conjunctions import Dictionary
 
 # Share of its advantage in training that a predictor must keep in test.
 KEPT = 0.5
-# Standard errors by which a prediction in test must be worse.
+# Standard errors by which a prediction of single components in test must be worse; see `errors_of`.
 ERRORS = 3.0
 # Components of which pairs are searched too.
 MOST_PAIRED = 20
+# Sets of three times rows, up to which sets of three are: two seconds.
+MOST_TRIPLED = 5e6
 N_EXAMPLES = 3
 # Of the training rows, those with combinations that differ in a component alone, for a verdict on
 # whether it matters; and the gain in accuracy, or explained variance, up to which it does not.
@@ -45,6 +48,15 @@ class Score:
     misleads: bool
     lost: float
     at_values: bool = False
+
+
+def errors_of(case: Case, subset: tuple[int, ...]) -> float:
+    """Return the standard errors by which a prediction in test must be worse.
+
+    More where there are more sets of that size, so that these give as few false alarms.
+    """
+    n = case.table.n_components
+    return float(np.sqrt(ERRORS**2 + 2.0 * np.log(max(comb(n, len(subset)) / n, 1.0))))
 
 
 def rate_error(rate: float, n: int) -> float:
