@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 
@@ -229,8 +231,32 @@ def test_many_outputs_take_one_factor_for_each_kernel(monkeypatch):
     assert forecast.unsolved == ()
 
 
-def test_a_machine_that_is_busy_with_something_else_changes_nothing(monkeypatch):
-    """An hour passes at each look at the clock on the wall; only the processor's own time counts.
+@contextmanager
+def slow_clocks(monkeypatch):
+    """Let an hour pass at each look at a clock on the wall."""
+    clock = iter(3600.0 * np.arange(1e6))
+    for name in ("time.monotonic", "time.perf_counter", "partwhole.audit.audit.monotonic"):
+        monkeypatch.setattr(name, lambda: float(next(clock)))
+    yield
+
+
+@contextmanager
+def busy_processes(monkeypatch):
+    """Let eight other processes work."""
+    processes = [
+        subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(8)
+    ]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("beside", [slow_clocks, busy_processes])
+def test_a_machine_that_is_busy_with_something_else_changes_nothing(monkeypatch, beside):
+    """Only the processor's own time counts.
 
     The null functions are found by conjugate gradients, as those of more conjunctions are.
     """
@@ -243,11 +269,8 @@ def test_a_machine_that_is_busy_with_something_else_changes_nothing(monkeypatch)
     options = {"components": list("abcd"), "target": "y", "split": "split", "add": 0}
     options["require_order"] = 2
     calm = audit_split(frame, **options)
-    clock = iter(3600.0 * np.arange(1e6))
-    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
-    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
-    monkeypatch.setattr("partwhole.audit.audit.monotonic", lambda: float(next(clock)))
-    busy = audit_split(frame, **options)
+    with beside(monkeypatch):
+        busy = audit_split(frame, **options)
     assert calm.evidence[0].determination.method == "probes"
     for report in (calm, busy):
         assert not report.evidence[0].determination.undecided.any()

@@ -98,8 +98,9 @@ def audit(
     --html audit.html
 
     Args:
-        table: A .csv, .tsv, .txt or .jsonl file, each also with .gz, or a .parquet file; at most 512
-            MiB, unpacked, 5,000,000 rows and 10,000 columns. A dash reads CSV from the standard input.
+        table: A .csv, .tsv, .txt or .jsonl file, each also with .gz, or a .parquet file; at most
+            512 MiB, unpacked, 5,000,000 rows and 10,000 columns. A dash reads CSV from the standard
+            input.
         components: The columns that are combined, two or more.
         target: The column of the answer: numbers or labels. Without it, the report says what
             training determines.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -46,7 +47,11 @@ class TupleGroups:
 
     def means(self, samples: Float[np.ndarray, "n q"]) -> Float[np.ndarray, "T q"]:
         """Return the mean of each tuple's samples."""
-        return averaging(self.index, self.counts) @ samples
+        return self._averaging @ samples
+
+    @cached_property
+    def _averaging(self) -> sparse.csr_matrix:
+        return averaging(self.index, self.counts)
 
     def half_distances(
         self,
