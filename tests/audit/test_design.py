@@ -227,10 +227,11 @@ def test_a_shortcut_that_was_not_asked_for_is_named():
         design.to_frame(), list(factors), "target", "split", require_order=3, add=0
     )
     (shortcut,) = misleading(report)
-    assert tuple(shortcut) == design.others == (("b", "c"), ("c", "d"), ("b", "d"))
+    others = (("b", "c", "d"), ("b", "c"), ("c", "d"), ("b", "d"))
+    assert tuple(shortcut) == design.others == others
     assert design.describe().endswith(
-        " An audit of these rows finds 3 shortcuts that were not asked for: b and c together; c "
-        "and d together; b and d together."
+        " An audit of these rows finds 4 shortcuts that were not asked for: b, c and d together; b "
+        "and c together; c and d together and 1 more."
     )
     assert "shortcut" not in design_split({"a": 4, "b": 5}).describe()
 

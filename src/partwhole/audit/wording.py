@@ -151,6 +151,21 @@ def conjunction(case: Case, components: Iterable[int], values: Iterable[int]) ->
     )
 
 
+def listed(items: Sequence[str], limit: int = 8, last: str = " and ") -> str:
+    """Return words as a list, with the number of those left out.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 3), listed(["a", "b", "c", "d"], 2)
+    ('a, b and c', 'a, b and 2 more')
+    """
+    if len(items) > limit:
+        return f"{', '.join(items[:limit])} and {len(items) - limit:,} more"
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])}{last}{items[-1]}"
+
+
 def alone(case: Case, shortcut: Shortcut) -> str:
     """Return the name of the component of a shortcut, or of its two or three.
 
@@ -163,8 +178,7 @@ def alone(case: Case, shortcut: Shortcut) -> str:
     -------
     str
     """
-    *others, last = (printable(case.table.names[c]) for c in shortcut.components)
-    return f"{', '.join(others)} and {last}" if others else last
+    return listed([printable(case.table.names[c]) for c in shortcut.components])
 
 
 def by_itself(case: Case, shortcut: Shortcut) -> str:

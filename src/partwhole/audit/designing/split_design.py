@@ -15,7 +15,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole.audit.designing.certificate import certificate_of
 from partwhole.audit.designing.sums import Blocks, blocks_apart, codes, coefficient, terms_of
-from partwhole.audit.wording import count
+from partwhole.audit.wording import count, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,7 +252,7 @@ class SplitDesign:
         if not n:
             return ""
         named = [
-            f"{' and '.join(names)}{' together' if len(names) > 1 else ''}"
+            f"{listed(names)}{' together' if len(names) > 1 else ''}"
             for names in self.others[:MOST_SHORTCUTS]
         ]
         more = f" and {n - MOST_SHORTCUTS:,} more" if n > MOST_SHORTCUTS else ""
@@ -265,7 +265,7 @@ class SplitDesign:
         reference = ", ".join(str(v[i]) for v, i in zip(self.values, self.reference, strict=True))
         shortcut = ", or show the shortcut" if self.copies.max() > 1 else ""
         together = [
-            " and ".join(self.names[c] for c in block) for block in self.blocks if len(block) > 1
+            listed([self.names[c] for c in block]) for block in self.blocks if len(block) > 1
         ]
         counted = f" ({'; '.join(together)} counted as one)" if together else ""
         return (

@@ -11,8 +11,8 @@ from partwhole.audit.page.cells import states
 from partwhole.audit.page.grid import LABELLED, draw
 from partwhole.audit.page.marks import added_up, mark, targets
 from partwhole.audit.page.signed import Mark, drawing
-from partwhole.audit.page.words import combination, conjunction, exact, listed, share
-from partwhole.audit.wording import count, printable, terms_of
+from partwhole.audit.page.words import combination, conjunction, exact, share
+from partwhole.audit.wording import count, listed, printable, terms_of
 from partwhole.limits.proofs.ambiguity import Ambiguity
 from partwhole.limits.proofs.derivation import Derivation
 from partwhole.limits.proofs.determination import Determination

@@ -11,9 +11,9 @@ from jaxtyping import Int
 
 from partwhole.audit.outputs.machine import MOST_ROWS
 from partwhole.audit.page.marks import mark
-from partwhole.audit.page.words import combination, exact, listed, ranges
+from partwhole.audit.page.words import combination, exact, ranges
 from partwhole.audit.rules import RULES, Finding, Rule, rules_of
-from partwhole.audit.wording import count, printable
+from partwhole.audit.wording import count, listed, printable
 from partwhole.features.conjunctions import Dictionary
 from partwhole.page import Html, join, table, tag
 

@@ -11,8 +11,7 @@ from jaxtyping import Int
 
 from partwhole._types import Real
 from partwhole.audit.page.cells import ALL, HELD, NEVER, SOME, STATES, Grids, states
-from partwhole.audit.page.words import listed
-from partwhole.audit.wording import count, printable
+from partwhole.audit.wording import count, listed, printable
 from partwhole.page import Html, data, picture, scroll, tag
 
 # Largest number of values of a labelled board, beyond it a picture; of cells with counts.

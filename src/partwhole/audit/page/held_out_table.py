@@ -7,10 +7,10 @@ import numpy as np
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Evidence
 from partwhole.audit.page.marks import targets
-from partwhole.audit.page.words import combination, exact, listed, number
+from partwhole.audit.page.words import combination, exact, number
 from partwhole.audit.predicted import Point
 from partwhole.audit.predictions_in_words import representation_name
-from partwhole.audit.wording import printable
+from partwhole.audit.wording import listed, printable
 from partwhole.page import Html, join, table, tag
 
 MOST, SIGNS, TIE = 200, 30_000, 1e-9

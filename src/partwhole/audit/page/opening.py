@@ -11,9 +11,9 @@ import numpy as np
 
 from partwhole.audit.case import TRAIN, AuditTable
 from partwhole.audit.headline import doubted_at_the_measured, headline
-from partwhole.audit.page.words import listed, number, share
+from partwhole.audit.page.words import number, share
 from partwhole.audit.predictions_in_words import representation_name
-from partwhole.audit.wording import count, printable, terms_of
+from partwhole.audit.wording import count, listed, printable, terms_of
 from partwhole.page import Html, join, tag
 
 if TYPE_CHECKING:

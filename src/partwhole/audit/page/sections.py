@@ -7,8 +7,8 @@ from partwhole.audit.evidence import Coverage, Evidence
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.cells import grids
 from partwhole.audit.page.grid import board
-from partwhole.audit.page.words import conjunction, listed, number, share
-from partwhole.audit.wording import alone, count, determined_share, further_orders, shifted
+from partwhole.audit.page.words import conjunction, number, share
+from partwhole.audit.wording import alone, count, determined_share, further_orders, listed, shifted
 from partwhole.page import Html, join, table, tag
 
 VALUES, SHORTCUTS = 60, 20

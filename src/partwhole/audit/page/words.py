@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from partwhole._types import Real
 from partwhole.audit.case import AuditTable
-from partwhole.audit.wording import value_in_words, values_in_words
+from partwhole.audit.wording import listed, value_in_words, values_in_words
 from partwhole.tasks import Task
 
 
@@ -95,21 +95,6 @@ def conjunction(
         return "the constant"
     pairs = zip(components, value_indices, strict=True)
     return ", ".join(value_in_words(names[c], values[c][i], 30) for c, i in pairs)
-
-
-def listed(items: Sequence[str], limit: int = 8, last: str = " and ") -> str:
-    """Return words as a list, with the number of those left out.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"], 3), listed(["a", "b", "c", "d"], 2)
-    ('a, b and c', 'a, b and 2 more')
-    """
-    if len(items) > limit:
-        return f"{', '.join(items[:limit])} and {len(items) - limit:,} more"
-    if len(items) < 2:
-        return "".join(items)
-    return f"{', '.join(items[:-1])}{last}{items[-1]}"
 
 
 def ranges(rows: Int[np.ndarray, " r"], limit: int = 20) -> tuple[str, int]:
