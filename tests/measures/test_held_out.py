@@ -408,14 +408,14 @@ def test_intervals_of_answers_of_lda_are_said_to_be_short():
     assert "intervals of answers of LDA are too short" in note
 
 
-@pytest.mark.parametrize("n_neurons", [20, 70, 300])
-def test_the_spread_over_neurons_is_the_jackknife_over_fifths_of_them(n_neurons):
-    """With fewer neurons than trials, more until a fifth is left out, and more throughout."""
+@pytest.mark.parametrize(
+    ("n_neurons", "outnumber"), [(20, (False, False)), (70, (True, False)), (300, (True, True))]
+)
+def test_the_spread_over_neurons_is_the_jackknife_over_fifths_of_them(n_neurons, outnumber):
+    """Neurons outnumber trials, all of them and four fifths, or do not."""
     measured = recording(n_neurons=n_neurons, shape=(2, 3), repeats=10)
     n = measured.n_trials
-    assert (n_neurons > n, n_neurons - n_neurons // 5 > n) in {
-        20: [(False, False)], 70: [(True, False)], 300: [(True, True)]
-    }[n_neurons]  # fmt: skip
+    assert (n_neurons > n, n_neurons - n_neurons // 5 > n) == outnumber
     readouts = held_out_readouts(measured, ridge=3.0, over_neurons=True, seed=4)
     answers = []
     for group in np.array_split(np.random.default_rng(4).permutation(n_neurons), 5):

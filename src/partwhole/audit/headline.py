@@ -247,12 +247,11 @@ def _without_unseen(report: AuditReport) -> Iterator[str]:
     if not n_rows:
         return
     of_all = " of all test splits" if len(rests) > 1 else ""
-    without = f"ithout the {count(n_rows, 'row')}{of_all} with values or labels training lacks"
-    yield (
-        f"Supported w{without}"
-        if is_supported
-        else f"W{without}, all others are determined but for {count(n_open, 'row')}"
-    )
+    left_out = f"the {count(n_rows, 'row')}{of_all} with values or labels training lacks"
+    if is_supported:
+        yield f"Supported without {left_out}"
+    else:
+        yield f"Without {left_out}, all others are determined but for {count(n_open, 'row')}"
 
 
 def orders(report: AuditReport) -> list[int]:

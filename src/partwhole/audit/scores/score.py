@@ -53,7 +53,7 @@ class Score:
 def errors_of(case: Case, subset: tuple[int, ...]) -> float:
     """Return the standard errors by which a prediction in test must be worse.
 
-    More where there are more sets of that size, so that these give as few false alarms.
+    More where there are more sets of that size, of which more would fail by chance.
     """
     n = case.table.n_components
     return float(np.sqrt(ERRORS**2 + 2.0 * np.log(max(comb(n, len(subset)) / n, 1.0))))

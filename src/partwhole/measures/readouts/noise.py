@@ -32,7 +32,7 @@ class NoiseSpectrum:
     rest : float
         Variance along each other direction.
     beside : int, default 0
-        Features beside these p, of which no direction of its own is.
+        Number of features beside these p, none of which is part of a direction.
     """
 
     directions: Float[np.ndarray, "q p"]
