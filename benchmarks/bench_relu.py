@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from partwhole.networks import MLP, Architecture
-from partwhole.tasks import ReLUTeachers
+from partwhole.tasks.relu_teachers import ReLUTeachers
 from partwhole.training import Training, train
 from partwhole.training.engines.two_layers import layouts_of
 

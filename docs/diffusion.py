@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 import partwhole as pw
 from partwhole.measures.concepts import RAW
 from partwhole.networks.diffusion import diffusion_model
-from partwhole.study import COLOURS
 from partwhole.study.figure import STYLE
+from partwhole.study.plots import COLOURS
 from partwhole.tasks import circles
 from partwhole.tasks.shapes.splits import leave_out
 from partwhole.training.diffusion.records import DiffusionRecords

@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.study import COLOURS
 from partwhole.study.figure import STYLE
+from partwhole.study.plots import COLOURS
 from partwhole.training.margin_ascent import ascend_margin
 
 SHOWN = (450, 3200)

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.study import COLOURS
 from partwhole.study.figure import STYLE
+from partwhole.study.plots import COLOURS
 
 
 def lazy(anchors: list[int], seeds: int = 12) -> tuple[np.ndarray, np.ndarray]:

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 import partwhole as pw
 from partwhole.recommendation.trained import TrainedLosses
-from partwhole.study import COLOURS
 from partwhole.study.figure import STYLE
+from partwhole.study.plots import COLOURS
 
 SIZES = (8, 12, 16, 24, 32, 48, 64)
 # Where each name stands, and at which end of it.

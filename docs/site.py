@@ -70,7 +70,17 @@ PICTURES = {
 }
 WITHOUT_REPORT = "`make report` writes these pages, and `make docs` after it has them here."
 # Rooms whose modules have pages too, for the mathematics in them and what a face leaves out.
-THEORY = ("features", "flows", "limits", "measures", "networks", "recordings", "tasks", "training")
+THEORY = (
+    "features",
+    "flows",
+    "limits",
+    "measurement",
+    "measures",
+    "networks",
+    "recordings",
+    "tasks",
+    "training",
+)
 ORPHAN = ":orphan:"  # in no table of contents: that stands on every page, and is made for each
 
 

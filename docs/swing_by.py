@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import partwhole as pw
-from partwhole.study import COLOURS
 from partwhole.study.figure import STYLE
+from partwhole.study.plots import COLOURS
 
 SEEDS = range(24)
 

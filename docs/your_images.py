@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from partwhole.study import COLOURS
 from partwhole.study.figure import STYLE
+from partwhole.study.plots import COLOURS
 
 PAGE = Path(__file__).with_name("your-images.md")
 IN_A_ROW = 7  # samples of a step

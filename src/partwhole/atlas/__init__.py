@@ -1,8 +1,6 @@
 """What training determines in the splits of published benchmarks, before anything is trained."""
 
-from partwhole.atlas.benchmark import Benchmark as Benchmark
 from partwhole.atlas.benchmark import PublishedSplit as PublishedSplit
-from partwhole.atlas.benchmark import SplitTable as SplitTable
 from partwhole.atlas.benchmark import find_splits as find_splits
 from partwhole.atlas.folder import Atlas as Atlas
 from partwhole.atlas.folder import stored_atlas as stored_atlas
@@ -13,9 +11,7 @@ from partwhole.atlas.verdict import Verdict as Verdict
 __all__ = [
     "BENCHMARKS",
     "Atlas",
-    "Benchmark",
     "PublishedSplit",
-    "SplitTable",
     "Verdict",
     "find_splits",
     "stored_atlas",

@@ -4,6 +4,5 @@
 """
 
 from partwhole.measurement.measurement import Measurement, measure
-from partwhole.measurement.time_course import TimeCourse
 
-__all__ = ["Measurement", "TimeCourse", "measure"]
+__all__ = ["Measurement", "measure"]

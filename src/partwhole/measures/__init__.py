@@ -8,8 +8,8 @@ abstraction
     generalize to conditions that they never saw), `shattering_dimensionality`.
 additivity, slope, contrasts
     `conjunction_coefficients`, `item_values`.
-agreement
-    `inconsistency` of the decisions of two learners.
+agreement, alignment
+    `inconsistency` of the decisions of two learners; `alignment` of hidden units with a teacher's.
 count_salience
     `count_salience`, for more components than sets can be listed.
 dimensions, drift, runs
@@ -42,7 +42,6 @@ from partwhole.measures.abstraction import ccgp, parallelism, shattering_dimensi
 from partwhole.measures.accuracy import accuracy
 from partwhole.measures.additivity import additivity
 from partwhole.measures.agreement import decision_agreement
-from partwhole.measures.alignment import alignment
 from partwhole.measures.concepts import capability, concept_path
 from partwhole.measures.contrasts import contrasts
 from partwhole.measures.dimensions import shared_dimensions
@@ -56,7 +55,6 @@ from partwhole.measures.swing import swing
 __all__ = [
     "accuracy",
     "additivity",
-    "alignment",
     "capability",
     "ccgp",
     "concept_path",

@@ -32,14 +32,12 @@ if TYPE_CHECKING:
     from partwhole.study.execution import Config as Config
     from partwhole.study.execution import Result as Result
     from partwhole.study.execution import run as run
-    from partwhole.study.figure import COLOURS as COLOURS
     from partwhole.study.figure import save_figure as save_figure
     from partwhole.study.parts import kept_part as kept_part
 
 # The module of each name, imported on first use, because `partwhole list` needs few of them.
 HOMES = {
     "Arrays": "execution",
-    "COLOURS": "figure",
     "Cells": "execution",
     "Cluster": "calls",
     "Config": "execution",

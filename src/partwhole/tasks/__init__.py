@@ -1,4 +1,7 @@
-"""What is learned, and what is held out."""
+"""What is learned, and what is held out.
+
+`relu_teachers.ReLUTeachers` makes pairs of tasks for ReLU networks.
+"""
 
 from partwhole.tasks._task import Task as Task
 from partwhole.tasks.addition import dispersed_addition as dispersed_addition
@@ -11,7 +14,6 @@ from partwhole.tasks.images.folder import from_folder as from_folder
 from partwhole.tasks.relations import associative_inference as associative_inference
 from partwhole.tasks.relations import transitive_equivalence as transitive_equivalence
 from partwhole.tasks.relations import transitive_ordering as transitive_ordering
-from partwhole.tasks.relu_teachers import ReLUTeachers as ReLUTeachers
 from partwhole.tasks.shapes.published import circles as circles
 from partwhole.tasks.shapes.space import ConceptSpace as ConceptSpace
 from partwhole.tasks.sparse_teachers import SparseTeachers as SparseTeachers
@@ -23,7 +25,6 @@ from partwhole.tasks.toys import partial_exposure as partial_exposure
 __all__ = [
     "AttributeSpace",
     "ConceptSpace",
-    "ReLUTeachers",
     "SparseTeachers",
     "StructuredIdentity",
     "Task",

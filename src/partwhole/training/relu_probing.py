@@ -175,7 +175,7 @@ def relu_probing(
     Examples
     --------
     >>> from partwhole.networks import Architecture
-    >>> from partwhole.tasks import ReLUTeachers
+    >>> from partwhole.tasks.relu_teachers import ReLUTeachers
     >>> sample = ReLUTeachers(3, 1, correlations=[1]).sample(0, n_main=30, n_test=100)
     >>> network = Architecture(2, 50, "relu", bias=False).network(3, seed=0, outputs=1)
     >>> found = relu_probing(

@@ -12,9 +12,9 @@ from partwhole.features import HalfspaceGates
 from partwhole.limits.costs import ChainNorm
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.networks.paths import path_weights
-from partwhole.study import COLOURS, Arrays, Cells, Config, key, mean
+from partwhole.study import Arrays, Cells, Config, key, mean
 from partwhole.study.declaration import Number
-from partwhole.study.plots import look, panels
+from partwhole.study.plots import COLOURS, look, panels
 from partwhole.training import Runs
 from partwhole.training.margin_ascent import ascend_margin
 from partwhole.training.stationarity import stationarity

@@ -16,9 +16,9 @@ from partwhole.features.gates.joint import JointGates
 from partwhole.limits.costs import FunctionSpaceL2
 from partwhole.measures import accuracy
 from partwhole.networks import GatedNetwork
-from partwhole.study import COLOURS, Arrays, Cells, Config, key, layout, mean, series
+from partwhole.study import Arrays, Cells, Config, key, layout, mean, series
 from partwhole.study.declaration import Number
-from partwhole.study.plots import QUIET, mosaic
+from partwhole.study.plots import COLOURS, QUIET, mosaic
 from partwhole.training.margin_ascent import ascend_margin
 from partwhole.training.stationarity import stationarity
 from partwhole_studies.gated.descent import FLOW, trained

@@ -15,7 +15,6 @@ from partwhole.limits.costs import FunctionSpaceL2
 from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork
 from partwhole.study import (
-    COLOURS,
     Arrays,
     Cells,
     Config,
@@ -28,7 +27,7 @@ from partwhole.study import (
 )
 from partwhole.study.declaration import Number
 from partwhole.study.estimates import finite_values
-from partwhole.study.plots import QUIET, look, mosaic
+from partwhole.study.plots import COLOURS, QUIET, look, mosaic
 from partwhole_studies.gated.descent import FLOW, trained
 from partwhole_studies.gated.digits import Digits, answers, gates_of, linear_baseline
 from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from partwhole import solve
 from partwhole.features import OverlapKernel
 from partwhole.limits import Tube
-from partwhole.study import COLOURS, Arrays, Cells, Config, Estimate, key, layout, mean, series
-from partwhole.study.plots import DASHES, QUIET, look, mosaic, name
+from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, series
+from partwhole.study.plots import COLOURS, DASHES, QUIET, look, mosaic, name
 from partwhole.tasks import Task, dispersed_addition, symbolic_addition
 from partwhole_studies.overlap.held_out import held_out_line
 

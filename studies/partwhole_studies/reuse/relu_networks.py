@@ -11,8 +11,7 @@ from partwhole._types import Real
 from partwhole.networks import MLP, Architecture
 from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
 from partwhole.study import Arrays, Cells, Config
-from partwhole.tasks import ReLUTeachers
-from partwhole.tasks.relu_teachers import ReLUTeacherSample
+from partwhole.tasks.relu_teachers import ReLUTeachers, ReLUTeacherSample
 from partwhole.training import Runs, Training, train
 from partwhole.training.relu_probing import ProbingRuns, relu_probing
 from partwhole.training.rescaling import for_finetuning

@@ -10,7 +10,7 @@ from study_rules import require_whole, verdicts
 from partwhole.networks import MLP
 from partwhole.recommendation.methods import PROBING, SINGLE
 from partwhole.study import published
-from partwhole.tasks import ReLUTeachers
+from partwhole.tasks.relu_teachers import ReLUTeachers
 from partwhole.training.relu_probing import RIDGES
 from partwhole_studies.reuse import relu_features as study
 from partwhole_studies.reuse import relu_networks as runs
