@@ -419,7 +419,7 @@ def test_verdicts_follow_the_certainty():
 
 
 def test_a_penalty_that_is_too_small_is_said_to_be():
-    result = quick(trials_of(shape=(3, 3), neurons=70, repeats=8, noise=2.5), bootstrap=20)
+    result = quick(trials_of(shape=(3, 3), neurons=70, repeats=8, noise=2.3), bootstrap=20)
     readouts = result.held_out
     assert readouts is not None
     assert readouts.larger_certainty is not None

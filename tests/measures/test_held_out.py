@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -236,6 +237,10 @@ def test_a_larger_penalty_is_that_of_readouts_with_it():
     others = {
         factor: held_out_readouts(measured, ridge=factor * readouts.ridge) for factor in (8, 64)
     }
+    # What predictions miss is that of the readouts at hand.
+    others = {factor: replace(larger) for factor, larger in others.items()}
+    for larger in others.values():
+        vars(larger)["prediction_variance"] = readouts.prediction_variance
     means = {factor: larger.certainty[is_open].mean() for factor, larger in others.items()}
     best = others[max(means, key=lambda factor: means[factor])]
     assert best.ridge == readouts.larger_ridge
@@ -256,6 +261,34 @@ def test_no_penalty_is_named_where_it_matters_less(n_neurons, noise):
     n_train = measured.n_trials * 11 / 12
     is_open = (readouts.certainty > 0.025) & (readouts.certainty < 0.975)
     assert (not 0.5 <= n_neurons / n_train <= 2.0) == is_open.any()
+
+
+def test_verdicts_hold_in_other_recordings():
+    """Of answers that are right with .975, no fewer are; without the error of predictions some."""
+    sure, without = [], []
+    for seed in range(20):
+        for repeats, noise in ((4, 1.0), (16, 2.0)):
+            rng = np.random.default_rng([seed, repeats])
+            first, second, both = (rng.normal(size=(n, 20)) for n in (4, 4, 16))
+            grid = np.array([[a, b] for a in range(4) for b in range(4)])
+            means = np.sqrt(0.4) * (first[grid[:, 0]] + second[grid[:, 1]]) + np.sqrt(0.2) * both
+            index = np.repeat(np.arange(16), repeats)
+            here, again = (
+                held_out_readouts(
+                    from_trials(
+                        means[index] + noise * rng.normal(size=(len(index), 20)), grid[index]
+                    )
+                )
+                for _ in range(2)
+            )
+            right = again.measured.reshape(16, 2, 4).argmax(axis=2) == grid
+            sure += right[here.certainty >= 0.975].tolist()
+            exact = replace(here)
+            vars(exact)["prediction_variance"] = 0.0
+            without += right[exact.certainty >= 0.975].tolist()
+    assert len(sure) > 15
+    assert np.mean(sure) >= 0.975
+    assert np.mean(without) < 0.95
 
 
 def test_answers_with_a_larger_penalty_are_right():

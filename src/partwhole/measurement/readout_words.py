@@ -28,10 +28,10 @@ class Verdicts:
     ----------
     words : tuple of tuples of str, shape (R, labels)
         "right" and "wrong" are those of the mean answer to as many trials as were recorded, if its
-        predicted probability is at least .975; "not determined" stands where training lacks the
-        value, or leaves sums of parts open although it has all values of the condition; "penalty
-        too small" where the answer would be right with a larger one; else there are too few trials
-        to say.
+        predicted probability in another recording is at least .975; "not determined" stands where
+        training lacks the value, or leaves sums of parts open although it has all values of the
+        condition; "penalty too small" where the answer would be right with a larger one; else there
+        are too few trials to say.
     lacking : bool array, shape (R, labels)
         Whether the condition's value is in no training condition, so that no readout answers it.
     """

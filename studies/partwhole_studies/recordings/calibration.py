@@ -107,7 +107,7 @@ def gather(cells: Cells) -> xr.Dataset:
             "noticed": "",
             "left_out": "",
             "left_out_at_mean": "", "accuracy": "", "measured_accuracy": "", "trained": "",
-            "answers_coverage": "", "shares_coverage": "",
+            "answers_coverage": "", "shares_coverage": "", "sure": "", "sure_right": "",
             "runs_bias": "", "runs_coverage": "", "runs_off": "",
             "answer": "way corner", "expected": "",
         },

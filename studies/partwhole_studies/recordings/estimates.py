@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from partwhole.measures import held_out_readouts, predict_readout, salience
+from partwhole.measures.readouts import HeldOutReadouts
+from partwhole.measures.readouts.predicted import SURE
 from partwhole.measures.salience import Resample, Salience
 from partwhole.recordings import Recording
 from partwhole_studies.recordings.worlds import (
@@ -126,7 +128,8 @@ def left_out(
 ) -> dict[str, np.ndarray]:
     """Predict and measure answers to every condition, held out by itself.
 
-    Coverage is of the answers, and of the shares of right trials, of another recording.
+    Coverage is of the answers, and of the shares of right trials, of another recording; so is
+    `sure_right`, the share of mean answers with the right value where that was predicted to be so.
     """
     world = World.of(rng, neurons, noise, correlated=correlated)
     responses, index = world.trials(rng, trials // (len(GRID) - 1))
@@ -150,6 +153,7 @@ def left_out(
         "trained": np.asarray(np.max(np.abs(answered - trained))),
         "answers_coverage": _share_within(labels.interval, again.measured),
         "shares_coverage": _share_within(labels.accuracy_interval, again.measured_accuracy),
+        **_where_sure(labels, again),
     }
 
 
@@ -176,6 +180,15 @@ def _share_within(ends: Float[np.ndarray, "r k 2"], values: Float[np.ndarray, "r
     # Shares of trials are equal to an end or not, whatever rounding says.
     inside = (ends[..., 0] - 1e-12 <= values) & (values <= ends[..., 1] + 1e-12)
     return np.asarray(np.mean(inside))
+
+
+def _where_sure(labels: HeldOutReadouts, again: HeldOutReadouts) -> dict[str, np.ndarray]:
+    """Return how many mean answers are predicted to be right, and how many of these are."""
+    n_labels = len(labels.labels)
+    right = again.measured.reshape(len(GRID), n_labels, -1).argmax(axis=-1) == GRID
+    sure = labels.certainty >= SURE
+    share = right[sure].mean() if sure.any() else np.nan
+    return {"sure": np.asarray(sure.mean()), "sure_right": np.asarray(share)}
 
 
 def root_mean_square(values: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ For normal noise; derived here.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 # Neurons from which dimensions of the noise are taken; fewer than there are make chance larger.
 MOST_NEURONS = 2000
@@ -57,3 +57,14 @@ def noise_of_conditions(
         ratio = variances / (squares.sum() / nu)
         scales[repeated] = 1.0 + beyond / (beyond + by_chance) * (ratio - 1.0)
     return scales
+
+
+def relative_noise(
+    scales: Float[np.ndarray, " T"], held_out: Bool[np.ndarray, " T"], trials: Int[np.ndarray, " T"]
+) -> Float[np.ndarray, " h"]:
+    """Return the noise variance of held-out conditions over that of the others' trials."""
+    # The noise of training trials is measured by degrees of freedom.
+    degrees = np.where(held_out, 0, trials - 1)
+    if degrees.sum() <= 1:
+        degrees = trials - 1
+    return scales[held_out] / np.average(scales, weights=degrees)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,20 @@ from partwhole.measures._rows import averaging
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
 from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.classified import Classifiers
-from partwhole.measures.readouts.condition_noise import noise_of_conditions
+from partwhole.measures.readouts.condition_noise import noise_of_conditions, relative_noise
 from partwhole.measures.readouts.equivalent import answers_without
 from partwhole.measures.readouts.held_out_result import HeldOutReadouts, variances
-from partwhole.measures.readouts.labels import are_labels, credit, label_indices, right_shares
+from partwhole.measures.readouts.labels import are_labels, credit, label_indices
 from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.leaving_out import LeavingOut
 from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of, varying
 from partwhole.measures.readouts.over_neurons import variance_over_neurons
-from partwhole.measures.readouts.predicted import larger_penalty, predicted_rows, training_trials
+from partwhole.measures.readouts.predicted import (
+    larger_penalty,
+    predicted_rows,
+    training_trials,
+)
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.readouts.spread import (
     notes_on_spread,
@@ -187,10 +192,8 @@ def _held_out(
     def read(members: Bool[np.ndarray, " T"], answers: list[Answers]) -> tuple[np.ndarray, ...]:
         left_out = members[index]
         measured = _measured(fit.answers(left_out), index[left_out], labelled)
-        predicted = _with_noise_of_conditions(
-            predicted_rows(answers[0], members, trials[members], labelled),
-            answers[0], members, trials, scales, labelled,
-        )  # fmt: skip
+        uneven = relative_noise(scales, members, trials)
+        predicted = predicted_rows(answers[0], members, uneven, labelled)
         return *predicted, *measured, answers[-1].mean[members]
 
     if isinstance(fit, Classifiers):
@@ -204,14 +207,9 @@ def _held_out(
         for row in predictions:
             rows.append(row)
             advance(1)
-    predicted, between, within, accuracy, certainty, measured, right, from_saliences = (
+    predicted, between, within, accuracy, measured, right, from_saliences = (
         np.concatenate(part) for part in zip(*rows, strict=True)
     )
-    larger = None
-    if classifier is None:
-        larger = larger_penalty(
-            of_conditions, sets, trials, by_condition, labelled, least, unit, certainty, threads
-        )
     notes: tuple[str, ...] = ()
     if not labelled:
 
@@ -234,7 +232,7 @@ def _held_out(
         spread = variance_over_neurons(
             of_conditions, responses, sets, by_condition, least, seed, threads
         )
-    return HeldOutReadouts(
+    readouts = HeldOutReadouts(
         whole,
         sets,
         answered.outputs,
@@ -246,16 +244,24 @@ def _held_out(
         accuracy,
         right,
         np.array([1.0 / len(np.unique(values)) for _, values in labelled]),
-        certainty,
         _determined(conditions, sets),
         between,
         within,
         penalty if classifier is None else np.nan,
-        *(larger or (None, None)),
         over_neurons=spread,
         notes=notes,
         classifier=classifier,
     )
+    if classifier is not None:
+        return readouts
+    excess = 1.0 + readouts.prediction_variance
+    larger = larger_penalty(
+        of_conditions, sets, trials, scales, by_condition, labelled, least, unit,
+        readouts.certainty, excess, threads,
+    )  # fmt: skip
+    if larger is None:
+        return readouts
+    return replace(readouts, larger_ridge=larger[0], larger_certainty=larger[1])
 
 
 def _require_readout_of(
@@ -276,32 +282,6 @@ def _require_readout_of(
         "other targets",
         "pass labels or the name of a component, or leave classifier out",
     )
-
-
-def _with_noise_of_conditions(
-    rows: tuple[np.ndarray, ...],
-    answer: Answers,
-    members: Bool[np.ndarray, " T"],
-    trials: Int[np.ndarray, " T"],
-    scales: Float[np.ndarray, " T"],
-    labelled: Labelled,
-) -> tuple[np.ndarray, ...]:
-    """Return `predicted_rows` with the spread over trials, and accuracies, of uneven noise."""
-    mean, between, within, accuracy, certainty = rows
-    if np.all(scales == 1.0):
-        return rows
-    # Predicted spread is that of noise as training conditions have it, by degrees of freedom.
-    degrees = np.where(members, 0, trials - 1)
-    if degrees.sum() <= 1:
-        degrees = trials - 1
-    of_rows = scales[members] / np.average(scales, weights=degrees)
-    more = (of_rows - 1.0)[:, None, None] * within
-    of_trial = answer.of_a_trial[members] + more
-    accuracy = np.empty_like(accuracy)
-    for j, (columns, values) in enumerate(labelled):
-        part = of_trial[:, columns, columns]
-        accuracy[:, j] = right_shares(mean[:, columns], part, values[members])
-    return mean, between, within + more, accuracy, certainty
 
 
 def _few(sets: Bool[np.ndarray, "F T"]) -> Bool[np.ndarray, "few T"]:

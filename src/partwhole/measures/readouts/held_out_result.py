@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from partwhole.measures.readouts.labels import label_indices
+from partwhole.measures.readouts.labels import label_indices, right_shares
 from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.spread import accuracy_intervals
 from partwhole.measures.readouts.svm import SVM
@@ -51,10 +52,6 @@ class HeldOutReadouts:
         Share of a condition's trials that get the right value.
     chance : float array, shape (labels,)
         One over the number of values.
-    certainty : float array, shape (R, labels)
-        Predicted probability that the mean answer to as many trials as were recorded has the right
-        value: near 1 or 0 there are trials enough to say so, between them there are not. For noise
-        that is the same in all conditions.
     determined : bool array, shape (R,)
         Whether the other conditions determine any sum of parts at this one.
     between : float array, shape (R, k, k)
@@ -69,7 +66,7 @@ class HeldOutReadouts:
         answers, whose `certainty` is between .025 and .975, are more probably right. None
         elsewhere, and if there is none.
     larger_certainty : float array, shape (R, labels), or None
-        With this penalty; NaN for sets without open answers.
+        With this penalty and the same `prediction_variance`; NaN for sets without open answers.
     over_neurons : float, default NaN
         Variance of predicted answers over populations of neurons, a mean; NaN if not asked for.
     notes : tuple of str
@@ -105,7 +102,6 @@ class HeldOutReadouts:
     accuracy: Float[np.ndarray, "R labels"]
     measured_accuracy: Float[np.ndarray, "R labels"]
     chance: Float[np.ndarray, " labels"]
-    certainty: Float[np.ndarray, "R labels"]
     determined: Bool[np.ndarray, " R"]
     between: Float[np.ndarray, "R k k"]
     within: Float[np.ndarray, "R k k"]
@@ -180,18 +176,39 @@ class HeldOutReadouts:
         """
         of_mean = self.between + self.within / self.n_trials[:, None, None]
         between = self.between + self.prediction_variance * of_mean
-        ends, start = [], 0
-        for n_values in np.rint(1.0 / self.chance).astype(int).tolist():
-            part = slice(start, start + (n_values if n_values > 2 else 1))
-            start = part.stop
-            ends.append(
-                accuracy_intervals(
-                    self.predicted[:, part], between[:, part, part],
-                    self.within[:, part, part], self.n_trials,
-                    label_indices(self.targets[:, part]),
-                )
-            )  # fmt: skip
+        ends = [
+            accuracy_intervals(
+                self.predicted[:, part], between[:, part, part],
+                self.within[:, part, part], self.n_trials, label_indices(self.targets[:, part]),
+            )
+            for part in self._by_label()
+        ]  # fmt: skip
         return np.stack(ends, axis=1) if ends else np.empty((len(self.condition), 0, 2))
+
+    @cached_property
+    def certainty(self) -> Float[np.ndarray, "R labels"]:
+        """Return the probability that a mean answer has the right value, in another recording.
+
+        Of the answer to as many trials as were recorded, in a recording of this size, with
+        `prediction_variance`: near 1 or 0 there are trials enough to say so, between them there
+        are not. Any answer was as likely beforehand: of conditions whose answers are all near to
+        where they turn wrong, fewer are right than this says.
+        """
+        of_mean = self.between + self.within / self.n_trials[:, None, None]
+        spread = (1.0 + self.prediction_variance) * of_mean
+        shares = [
+            right_shares(
+                self.predicted[:, part], spread[:, part, part], label_indices(self.targets[:, part])
+            )
+            for part in self._by_label()
+        ]
+        return np.stack(shares, axis=1) if shares else np.empty((len(self.condition), 0))
+
+    def _by_label(self) -> list[slice]:
+        """Return the outputs of each label: one of two values, or one for each of more."""
+        n_values = np.rint(1.0 / self.chance).astype(int)
+        ends = np.cumsum([0, *np.where(n_values > 2, n_values, 1)]).tolist()
+        return [slice(start, stop) for start, stop in pairwise(ends)]
 
     @property
     def error(self) -> float:
