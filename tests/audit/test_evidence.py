@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,3 +63,25 @@ def test_what_is_printed_is_short():
     things = [evidence, evidence.case, evidence.case.table, evidence.prediction]
     assert all(len(repr(thing)) < 200 for thing in [*things, *evidence.prediction.points])
     assert repr(evidence).startswith(f"Evidence(test: {len(evidence.case.held_out)} held out")
+
+
+@pytest.mark.parametrize("zero", [0.0, 1e6, -273.15e5])
+def test_a_verdict_does_not_depend_on_where_the_zero_of_targets_lies(zero):
+    """Parities of two parts: sums of them say the opposite of what is held out."""
+    frame = pd.DataFrame(
+        [(f"a{a}", f"b{b}", float((a + b) % 2)) for a, b in product(range(4), range(4))]
+    )
+    frame.columns = ["a", "b", "y"]
+    frame["split"] = np.where(frame.index.isin([5, 10]), "test", "train")
+    frame["y"] += zero
+    report = audit_split(frame, ["a", "b"], "y", "split", add=0)
+    assert "no-better-than-constant" in {item.rule for item in report.errors}
+
+
+@pytest.mark.parametrize("zero", [0.0, 1e6, 1e9])
+def test_where_the_mean_of_training_is_right_no_prediction_is_poor(zero):
+    frame = pd.DataFrame([(f"a{a}", f"b{b}", float(a + b)) for a, b in product(range(3), range(3))])
+    frame.columns = ["a", "b", "y"]
+    frame["split"] = np.where(frame.index == 4, "test", "train")
+    frame["y"] += zero
+    assert audit_split(frame, ["a", "b"], "y", "split", add=0).verdict == "supported"

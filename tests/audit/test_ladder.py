@@ -294,3 +294,24 @@ def test_a_column_that_follows_from_two_others_is_a_part_and_said():
     rng = np.random.default_rng(0)
     assert dependent(np.array(list(product(range(3), repeat=3))), [3, 3, 3]) == {}
     assert dependent(rng.integers(0, 4, (60, 4)), [4] * 4) == {}
+
+
+def test_where_no_order_helps_this_is_said():
+    """A product of parts is no sum at order 1, and what the others need training lacks."""
+    grid = [(a, b, c) for a in range(4) for b in range(4) for c in range(3)]
+    frame = pd.DataFrame(grid, columns=["a", "b", "c"])
+    frame["y"] = ((frame["a"] == 2) & (frame["b"] == 2)).astype(float)
+    frame["split"] = np.where((frame["a"] > 1) & (frame["b"] > 1), "test", "train")
+    report = audit_split(frame, ["a", "b", "c"], "y", "split", add=0)
+    assert report.headline == (
+        "Not supported if parts add up (order 1): they do not add up to the targets. Nor at a "
+        "higher order: at order 2 training lacks (a = 2, b = 2) and 3 more"
+    )
+    (error,) = [item for item in report.errors if item.rule == "not-solvable"]
+    assert "require a higher order" not in error.message
+    # With one of these combinations at hand order 2 supports it.
+    frame["split"] = np.where(frame["split"].eq("test") & (frame["c"] == 0), "test", "train")
+    report = audit_split(frame, ["a", "b", "c"], "y", "split", add=0)
+    assert "Nor at a higher order" not in report.headline
+    (error,) = [item for item in report.errors if item.rule == "not-solvable"]
+    assert "require a higher order" in error.message

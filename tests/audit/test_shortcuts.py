@@ -37,12 +37,13 @@ def grid(*n_values):
 
 
 def compared_rows(given):
-    """Return the rows of training, and the held-out ones or all of the test split."""
+    """Return the rows of training, and the held-out ones of the test split if they are half."""
     rows = given.components.tolist()
     train = [i for i in range(len(rows)) if given.split[i] == 0]
     seen = {tuple(rows[i]) for i in train}
     test = [i for i in range(len(rows)) if given.split[i] == 1]
-    return train, [i for i in test if tuple(rows[i]) not in seen] or test
+    held_out = [i for i in test if tuple(rows[i]) not in seen]
+    return train, held_out if 2 * len(held_out) >= len(test) else test
 
 
 def labels_by_hand(given, subset):
@@ -476,3 +477,41 @@ def test_rows_of_a_held_out_combination_are_one_draw():
     rows = np.repeat(np.arange(16), 60)
     many = table(cells[rows], held_out[rows], y[rows] + 0.1 * rng.normal(size=960))
     assert not [item for item in shortcuts(many.case(1, 1)) if item.misleads]
+
+
+@pytest.mark.parametrize("n_values", [6, 40])
+def test_a_column_of_noise_changes_no_figure(n_values):
+    """With it few combinations are held out, those in which a correlation is broken."""
+    rng = np.random.default_rng(1)
+    core = rng.integers(0, 2, 3000)
+    ground = np.where(rng.random(3000) < 0.95, core, 1 - core)
+    split = rng.random(3000) < 0.3
+    noise = rng.integers(0, n_values, 3000)
+    plain, wider = (
+        table(np.column_stack(columns), split, core, ("no", "yes")).case(1, 1)
+        for columns in ((core, ground), (core, ground, noise))
+    )
+    assert not len(plain.held_out)
+    n_held_out = len(wider.rows_of(wider.held_out))
+    assert (n_values == 40) == (n_held_out > 0)
+    assert n_held_out < 20
+    first, second = (shortcuts(case) for case in (plain, wider))
+    assert [item.components for item in first] == [item.components for item in second] == [(1,)]
+    assert (first[0].train, first[0].test) == (second[0].train, second[0].test)
+    assert first[0].test > 0.9
+    assert second[0].spurious
+    assert not second[0].misleads
+
+
+def test_most_rows_that_are_held_out_are_compared_alone():
+    rows, split = one_colour([0])
+    # Two thirds of the test split are held out; of the others colours have the shape of training.
+    again = np.flatnonzero(~split & (rows[:, 1] == 0))
+    given = table(
+        np.vstack([rows, rows[again]]), np.concatenate([split, [True] * len(again)]),
+        np.concatenate([rows[:, 0], rows[again, 0]]), ("cube", "cylinder", "sphere"),
+    )  # fmt: skip
+    case = given.case(1, 1)
+    assert len(case.compared) == split.sum() == 6
+    (only,) = shortcuts(case)
+    assert (only.components, only.train, only.test) == ((1,), 1.0, 0.0)

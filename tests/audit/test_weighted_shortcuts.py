@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -73,14 +74,23 @@ def test_entries_in_another_order_are_refused():
     audit_split(table, ["bird", "place"], "y", split.loc[table.index], add=0)
 
 
-def test_hashed_labels_that_no_sum_gives_have_json():
+def test_hashed_labels_that_no_output_gives_have_json():
     rng = np.random.default_rng(0)
     cells = [(a, b) for a in range(40) for b in range(40)]
     frame = pd.DataFrame(cells, columns=["bird", "place"])
     frame["y"] = [f"label {k}" for k in rng.permutation(1600)]
-    frame["split"] = np.where((frame["bird"] > 30) & (frame["place"] > 30), "test", "train")
+    held_out = (frame["bird"] > 30) & (frame["place"] > 30)
+    frame["split"] = np.where(held_out, "test", "train")
+    assert audited(frame).solvable
+    parity = (frame["bird"] + frame["place"]) % 2
+    frame["y"] = np.where(held_out, parity.map({0: "even", 1: "odd"}), frame["y"])
     report = audited(frame)
     assert report.table.hashed is not None
     assert report.solvable is False
+    (error,) = [item for item in report.errors if item.rule == "not-solvable"]
+    named = re.search(r"f the output for (\w+) minus the output for (\w+)", error.message)
+    assert named is not None
+    assert {*named.groups()} == {"even", "odd"}
+    assert "label?" in report.to_html()
     (split,) = json.loads(report.to_json())["splits"]
     assert "target" not in split["solvability"]["certificate"]

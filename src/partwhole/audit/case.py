@@ -235,6 +235,23 @@ class Case:
         return test[self.task.is_train[self.row_combination[test]]]
 
     @cached_property
+    def compared(self) -> Int[np.ndarray, " r"]:
+        """Return the table's rows of this test split with which training is compared.
+
+        The held-out ones, if they are half of the test split or more; else all. Of a few that are
+        held out little can be said, and by itself: which ones are depends on every component, and
+        where a component goes with the target they are those in which it does not.
+        """
+        held_out = self.rows_of(self.held_out)
+        test = np.flatnonzero(self.table.split == self.split)
+        is_half = self.weights_of(held_out) >= 0.5 * self.weights_of(test)
+        return held_out if is_half else test
+
+    def weights_of(self, rows: Int[np.ndarray, " r"]) -> float:
+        """Return the weight of some of the table's rows together."""
+        return float(self.table.weights[rows].sum())
+
+    @cached_property
     def label(self) -> Int[np.ndarray, " m"] | None:
         """Return each combination's label, -1 where its rows are evenly divided."""
         if self.table.labels is None:

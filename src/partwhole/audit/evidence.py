@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROUNDING = 1e-9
+WRITTEN = 64 * float(np.finfo(float).eps)  # relative error of a number after some sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,8 +384,10 @@ class Evidence:
             # Where right answers have no larger balanced accuracy, accuracy by rows counts.
             is_possible = not prediction.balanced_ceiling <= prediction.chance + ROUNDING
             return is_possible or point.accuracy <= prediction.chance + ROUNDING
-        # If even the constant is exact, no prediction can be better.
-        rounding = 1e-12 * float(np.mean(self.case.task.targets**2))
+        # If even the constant is exact, no prediction can be better. Exact is what is as near as
+        # targets can be written down, wherever their zero lies.
+        targets = self.case.task.targets
+        rounding = 1e-12 * float(np.var(targets)) + (WRITTEN * float(np.abs(targets).max())) ** 2
         return point.error >= prediction.constant_error * (1.0 - ROUNDING) and (
             point.error > rounding
         )

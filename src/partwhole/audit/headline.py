@@ -63,7 +63,12 @@ def headline(report: AuditReport) -> tuple[str, ...]:
             *_misled(report),
             *_correlated(report),
         )
-    return (_at_the_required_order(report), *_at_other_orders(report), *_misled(report))
+    return (
+        _at_the_required_order(report),
+        *_at_other_orders(report),
+        *_misled(report),
+        *_correlated(report),
+    )
 
 
 def _at_the_required_order(report: AuditReport) -> str:
@@ -88,6 +93,8 @@ def _at_the_required_order(report: AuditReport) -> str:
     tested = (item for item in report.evidence if len(item.case.held_out))
     if any(item.is_better_than_guesses is None for item in tested):
         sentence += ", as far as predictions finished"
+    if any(item.case.table.hashed is not None for item in report.evidence):
+        sentence += "; so many labels are not predicted"
     silenced = sum(
         item.severity == "error" and item.silenced is not None for item in report.findings
     )
@@ -217,6 +224,8 @@ def _at_other_orders(report: AuditReport) -> Iterator[str]:
         others = [k for k in orders(report) if k != report.order and supported_at(report, k)]
         if others:
             yield f"Supported {if_order(others[-1])}"
+        else:
+            yield from _at_no_order(report)
         return
     beyond = _highest(report) + 1
     if beyond not in orders(report):
@@ -227,6 +236,27 @@ def _at_other_orders(report: AuditReport) -> Iterator[str]:
         yield f"Not {if_order(beyond)}: {_missing_at(report, beyond)}"
 
 
+def _at_no_order(report: AuditReport) -> Iterator[str]:
+    """Say why no higher order helps where targets are no sums at the required one."""
+    higher = [k for k in orders(report) if k > report.order]
+    rules = {item.rule for item in report.errors}
+    refused = "not-solvable" in rules and not rules & {"unseen-value", "not-determined"}
+    if not refused or not higher or any(supported_at(report, k) is not False for k in higher):
+        return
+    reasons: dict[str, str] = {}
+    for order in higher:
+        least = float(report.settings.determined)
+        rungs = [(i, r) for i, r in _rungs(report, order) if r.is_supported(least) is False]
+        item, rung = rungs[0]
+        # What training lacks at an order it lacks at each higher one.
+        if rung.lacking or rung.possible < rung.held_out:
+            words = f"{missing(item.case, rung)}{_of_split(report, item.case.name)}"
+            reasons[f"at order {order}"] = words
+            break
+        reasons[f"at order {order}"] = _not_a_sum(order)
+    yield f"Nor at a higher order: {'; '.join(f'{at} {words}' for at, words in reasons.items())}"
+
+
 def _without_unseen(report: AuditReport) -> Iterator[str]:
     """Return the verdict without the rows of values and labels that training lacks.
 
@@ -234,24 +264,30 @@ def _without_unseen(report: AuditReport) -> Iterator[str]:
     """
     if not all(item.rule in OF_UNSEEN for item in report.errors):
         return
-    least = float(report.settings.determined)
     rests = [without_unseen(item, 1.0) for item in report.evidence if len(item.case.held_out)]
-    n_open, is_supported = 0, True
-    for item in rests:
-        if item.solvability is None or item.determination is None or not item.solvability.solvable:
-            return
-        is_open = ~item.determination.determined
-        n_open += len(item.case.rows_of(item.case.held_out[is_open]))
-        is_supported &= item.determination.share >= least
     n_rows = sum(len(item.remainder.left_out) for item in rests if item.remainder is not None)
     if not n_rows:
         return
     of_all = " of all test splits" if len(rests) > 1 else ""
     left_out = f"the {count(n_rows, 'row')}{of_all} with values or labels training lacks"
+    if any(item.solvability is not None and item.solvability.solvable is False for item in rests):
+        yield f"Nor without {left_out}: {_not_a_sum(report.order)}"
+        return
+    least = float(report.settings.determined)
+    n_open, n_rest, is_supported = 0, -n_rows, True
+    for item in rests:
+        if item.solvability is None or item.determination is None or not item.solvability.solvable:
+            return
+        is_open = ~item.determination.determined
+        n_open += len(item.case.rows_of(item.case.held_out[is_open]))
+        n_rest += len(item.case.rows_of(item.case.held_out))
+        is_supported &= item.determination.share >= least
     if is_supported:
         yield f"Supported without {left_out}"
-    else:
-        yield f"Without {left_out}, all others are determined but for {count(n_open, 'row')}"
+        return
+    n_known = n_rest - n_open
+    known, are = f"{n_known:,}" if n_known else "none", "is" if n_known < 2 else "are"
+    yield f"Without {left_out}, {known} of the {count(n_rest, 'row')} left {are} determined"
 
 
 def orders(report: AuditReport) -> list[int]:
@@ -378,15 +414,22 @@ def _misled(report: AuditReport) -> Iterator[str]:
         yield (
             f"Shortcut: {name} {'explain' if is_pair else 'explains'} {percent(shortcut.train)} of "
             "training"
-            f"{_of_rows(item.case, shortcut)}, but not {printable(item.case.name)}"
+            f"{_of_rows(item.case, shortcut)}, but not {_of_test(item.case)}"
         )
         return
     yield (
         f"Shortcut: {name} {'are' if is_pair else 'is'} right in {percent(shortcut.train)} of "
         "training"
-        f"{_of_rows(item.case, shortcut)} and {percent(shortcut.test)} of "
-        f"{printable(item.case.name)}"
+        f"{_of_rows(item.case, shortcut)} and {percent(shortcut.test)} of {_of_test(item.case)}"
     )
+
+
+def _of_test(case: Case) -> str:
+    """Name the rows of test that shortcuts are compared in."""
+    name, n_rows = printable(case.name), len(case.compared)
+    if n_rows == np.count_nonzero(case.table.split == case.split):
+        return name
+    return f"the {count(n_rows, 'held-out row')} of {name}"
 
 
 def _correlated(report: AuditReport) -> Iterator[str]:

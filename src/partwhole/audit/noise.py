@@ -18,6 +18,7 @@ import numpy as np
 from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.label_noise import LEVEL, LabelNoise, require_rate
+from partwhole.audit.many_labels import of_largest_output
 from partwhole.audit.settings import NoiseSource
 from partwhole.audit.training_fit import fit_of_training
 from partwhole.audit.wording import count
@@ -189,10 +190,10 @@ def solve_up_to_noise(
     if case.table.labels is not None:
         require_rate(noise, len(case.table.labels))
 
-    def ask(share: float, task: Task = case.task) -> Solvability:
+    def ask(share: float, task: Task = case.task, *, labels: bool = case.has_labels) -> Solvability:
         return solvability(
             task,
-            kind="classification" if case.has_labels else "regression",
+            kind="classification" if labels else "regression",
             max_order=case.order,
             time_limit=time_limit,
             unexplained=share,
@@ -202,6 +203,8 @@ def solve_up_to_noise(
     solved = ask(unexplained)
     if solved.solvable is not False:
         return solved
+    if case.table.hashed is not None:
+        return of_largest_output(case, solved, lambda task: ask(0.0, task, labels=True))
     if case.has_labels:
         return _of_certain_labels(case, solved, noise, lambda task: ask(unexplained, task))
     estimate = Noise.of(case, noise)

@@ -49,7 +49,7 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
         Those that fail in test; and those that the other components make superfluous, if training
         and test are alike in their components or a group is rare. The largest loss comes first:
         the gain, or share explained, in training times the part of it that is lost in test. The
-        rows compared are the held-out ones, or all of the test split if none is held out. A pair
+        rows compared are `case.compared`. A pair
         (or three) is listed if it predicts training better than any part of it by `effect`. None of
         labels that are hashed.
 
@@ -117,9 +117,7 @@ def comparison(case: Case) -> LabelScores | NumberScores | None:
     """
     table = case.table
     train = np.flatnonzero(table.split == TRAIN)
-    test = case.rows_of(case.held_out)
-    if not len(test):
-        test = np.flatnonzero(table.split == case.split)
+    test = case.compared
     if table.label is not None:
         # Labels that training lacks have a rule of their own.
         test = test[np.isin(table.label[test], table.label[train])]

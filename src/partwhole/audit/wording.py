@@ -424,7 +424,7 @@ def explained(case: Case, solvability: Solvability) -> str:
     """
     if solvability.solvable is None and solvability.remarks:
         return f"Not decided: {solvability.remarks[-1]}"
-    text = solvability.explain(case.table.labels)
+    text = solvability.explain(case.table.label_names)
     learner = f"learner of order {case.order}"
     if f"every {SUM}, with f" not in text:
         text = text.replace(f"every {SUM}", f"every {SUM} with outputs f")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -37,7 +36,6 @@ from partwhole.limits.proofs.solvability import Solvability
 
 # Values that are named in a finding.
 MOST_NAMED = 5
-OF_TARGETS = re.compile(r"but the targets give .*?= -?[\d.e+-]+\.")
 
 
 def _learners(case: Case) -> str:
@@ -58,11 +56,11 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
         yield finding_of("not-decided", case, f"{asked} {why}", case.rows_of(case.held_out))
         return
     proof = solvability.certificate
-    higher = (
-        "require a higher order that the table supports, "
-        if case.order < case.table.n_components - 1
-        else ""
-    )
+    above = [rung for rung in evidence.ladder if rung.order > case.order]
+    may_help = not above or any(rung.is_supported() is not False for rung in above)
+    higher = ""
+    if case.order < case.table.n_components - 1 and may_help:
+        higher = "require a higher order that the table supports, "
     yield finding_of(
         "not-solvable",
         case,
@@ -78,9 +76,6 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
 def _proof(case: Case, solvability: Solvability) -> str:
     """Return why not, without the words that repeat that it is not solvable."""
     words = one_line(explained(case, solvability)).removeprefix("Not solvable: ")
-    if case.table.hashed is not None:
-        # Numbers of hashed labels say nothing to a reader.
-        words = OF_TARGETS.sub("but not for random numbers that stand for the labels.", words)
     is_sum = words.startswith(("f(", "f[")) or not words[:1].isalpha()
     return f"Proof: {words}" if is_sum else f"{words[:1].upper()}{words[1:]}"
 

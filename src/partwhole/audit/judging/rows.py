@@ -250,7 +250,7 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
             f"relies on {name} is misled. Add training rows in which {its} values have other "
             f"targets; or, if the split is meant to test this, keep it and report {closely} what "
             f"{by_itself(case, shortcut)} predict{s}.",
-            _tested_rows(case),
+            case.compared,
             name,
         )
     more = misleading[MOST_SHORTCUTS:]
@@ -268,7 +268,7 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
             case,
             f"{count(len(more), 'more shortcut')} in {printable(case.name)} (with the share of "
             f"training that each {does}): {'; '.join(listed)}.",
-            _tested_rows(case),
+            case.compared,
             "more shortcuts",
         )
 
@@ -287,7 +287,7 @@ def correlations(evidence: Evidence) -> Iterator[Finding]:
                 f"{alone_predicts(case, shortcut)}. The other components predict training as well "
                 f"without it, so {printable(case.name)} cannot show whether a learner relies on "
                 f"{name}. Test on rows in which it and the target are not correlated.",
-                _tested_rows(case),
+                case.compared,
                 name,
             )
         labels = table.labels or table.two_numbers
@@ -313,7 +313,7 @@ def correlations(evidence: Evidence) -> Iterator[Finding]:
 
 def _counted(case: Case, shortcut: Shortcut) -> str:
     """Return which rows a shortcut's shares are of, where these are not all; empty if they are."""
-    table, rows, words = case.table, _tested_rows(case), ""
+    table, rows, words = case.table, case.compared, ""
     if table.label is None or table.labels is None:
         return words
     name, train = printable(case.name), np.unique(table.label[table.split == TRAIN])
@@ -332,12 +332,6 @@ def _counted(case: Case, shortcut: Shortcut) -> str:
             labels = f"'{printable(table.labels[lacking[0]])}', a label that {lack},"
         words += f" Training rows with {labels} do not count."
     return words
-
-
-def _tested_rows(case: Case) -> Int[np.ndarray, " r"]:
-    """Return the held-out rows, or all of the test split if none is held out."""
-    rows = case.rows_of(case.held_out)
-    return rows if len(rows) else np.flatnonzero(case.table.split == case.split)
 
 
 def _rows_of_groups(

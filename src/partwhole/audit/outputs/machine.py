@@ -261,10 +261,7 @@ def _solvability(case: Case, solvability: Solvability) -> dict[str, Any]:
 
 def _outputs(case: Case, proof: Certificate) -> dict[str, Any]:
     """Return the output of the certificate's sum, or the labels whose outputs it compares."""
-    labels = case.table.labels
-    if case.table.hashed is not None:
-        # One of the numbers into which labels are hashed has no name.
-        return {}
+    labels = case.table.label_names
     if labels is None:
         return {"target": case.table.target[proof.output]}
     if proof.labels is not None:

@@ -40,7 +40,7 @@ def solvable(evidence: Evidence) -> Html:
     question = (
         "Can a learner that adds up one number for each "
         f"{terms_of(solvability.order)} of training give every held-out combination its "
-        + ("label?" if evidence.case.has_labels else "target?")
+        + ("label?" if evidence.case.table.label_names is not None else "target?")
     )
     certificate = None
     if solvability.certificate is not None:
@@ -118,13 +118,15 @@ def proof(case: Case, certificate: Certificate, order: int) -> Html:
         f"{terms_of(order)} of training occurs{' for every label' if rivals else ''} equally "
         "often with + and with −. ",
         "Therefore these labels cannot all be correct."
-        if case.has_labels
+        if case.table.label_names is not None
         else "Therefore no such learner can give these targets.",
         _by_hand(len(rows), bool(rivals)),
     )
     formula = None
     if len(rows) <= SHOWN:
-        outputs = certificate.sum_in_words(task, labels=case.table.labels).replace(" - ", " − ")
+        outputs = certificate.sum_in_words(task, labels=case.table.label_names).replace(
+            " - ", " − "
+        )
         formula = [
             tag("p", tag("code", f"{one_line(outputs)} = 0"), " for every such learner"),
             tag(
@@ -161,7 +163,7 @@ def _by_hand(n: int, rivals: bool) -> str | None:
 
 def _numbers(case: Case, certificate: Certificate) -> str:
     """Return the numbers that represent labels, or the name of the target if there are several."""
-    labels, names = case.table.labels, case.table.target
+    labels, names = case.table.label_names, case.table.target
     if certificate.rivals:
         return " (+1: the correct label has a larger output than its rival)"
     if labels is None:
@@ -173,7 +175,7 @@ def _numbers(case: Case, certificate: Certificate) -> str:
 
 def _output(case: Case, certificate: Certificate) -> str:
     """Return the meaning of the output f if there are several outputs."""
-    labels = case.table.labels
+    labels = case.table.label_names
     if certificate.labels is not None and labels is not None:
         positive, negative = (printable(labels[i], 24) for i in certificate.labels)
         return f", with f the output for {positive} minus that for {negative}"
@@ -191,7 +193,7 @@ def _sum(
     names: list[str],
     rivals: list[tuple[int, int]],
 ) -> Html:
-    task, labels = case.task, case.table.labels
+    task, labels = case.task, case.table.label_names
     headings = ["Held-out combination", "Weight"]
     columns = [
         [combination(task, task.components[r]) for r in rows],
@@ -205,7 +207,7 @@ def _sum(
         columns.append(
             [f"{printable(labels[a], 24)} − {printable(labels[b], 24)}" for a, b in rivals]
         )
-    headings += ["As a number" if case.has_labels else "Target", "Weight × number"]
+    headings += ["As a number" if labels is not None else "Target", "Weight × number"]
     columns += [
         [exact(v) for v in values.tolist()],
         [exact(p) for p in (weights * values).tolist()],

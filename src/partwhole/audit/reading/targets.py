@@ -206,8 +206,7 @@ def _hashed(
     targets = (codes[:, :HASHED] / 2.0**63 - 1.0)[label]
     remark = (
         f"Target {name!r} has {len(labels):,} labels, too many for one output each: each is hashed "
-        f"to {HASHED} numbers. Held-out combinations count as solvable where the indicator of "
-        "every label is a sum of conjunctions; nothing is predicted, and no shortcut looked for."
+        f"to {HASHED} numbers. Nothing is predicted, and no shortcut looked for."
     )
     return Head((str(name),), targets, label, remarks=(remark,), hashed=labels)
 

@@ -19,8 +19,8 @@ from partwhole.audit.scores.score import (
     Score,
     compared_rows,
     counted_once,
-    draws,
     errors_of,
+    n_draws,
     numbers_of_rows,
     ranked,
     rare_groups,
@@ -85,10 +85,8 @@ class LabelScores:
 
     @property
     def n_draws(self) -> int:
-        """Return the number of held-out combinations, or of rows if none is held out."""
-        if not len(self.case.held_out):
-            return round(float(self.sizes[self.test].sum()))
-        return int(draws(self.case, self.test).max(initial=-1)) + 1
+        """Return the number of held-out combinations and of other rows."""
+        return round(n_draws(self.case, self.test))
 
     @property
     def guessed(self) -> Float[np.ndarray, " k"]:

@@ -21,6 +21,8 @@ from partwhole.audit.scores.score import (
     counted_once,
     draws,
     errors_of,
+    is_seen,
+    n_draws,
     numbers_of_rows,
     ranked,
     rare_groups,
@@ -149,8 +151,7 @@ class NumberScores:
     ) -> tuple[float, float]:
         """Return the slope of targets on predictions over all outputs, and its standard error."""
         drawn = draws(self.case, rows)
-        n = int(drawn.max(initial=-1)) + 1
-        if n < 3:
+        if drawn.max(initial=-1) < 2:
             return float("nan"), float("nan")
         share = self.weights[rows] / self.weights[rows].sum()
         x = predicted - share @ predicted
@@ -161,10 +162,9 @@ class NumberScores:
         slope = float(share @ (x * y).sum(axis=1)) / square
         # Residuals of rows that were drawn together are not independent.
         pulls = share * (x * (y - slope * x)).sum(axis=1)
-        if not len(self.case.held_out):
-            # A row that stands for several has as many draws, all alike.
-            sizes = numbers_of_rows(self.case.table.weights)[rows]
-            pulls, n = pulls / np.sqrt(sizes), float(sizes.sum())
+        # A row that stands for several has as many draws, all alike.
+        sizes = np.sqrt(numbers_of_rows(self.case.table.weights)[rows])
+        pulls, n = pulls / np.where(is_seen(self.case, rows), sizes, 1.0), n_draws(self.case, rows)
         pulls = np.bincount(drawn, pulls)
         return slope, float(np.sqrt(pulls @ pulls * n / (n - 2))) / square
 

@@ -71,11 +71,26 @@ def rate_error(rate: float, n: int) -> float:
 def draws(case: Case, rows: Int[np.ndarray, " r"]) -> Int[np.ndarray, " r"]:
     """Return numbers of what was drawn when rows became those of test.
 
-    Rows of a held-out combination were drawn together; where nothing is held out, each alone.
+    Rows of a held-out combination were drawn together, others each alone.
     """
-    if not len(case.held_out):
-        return np.arange(len(rows))
-    return np.unique(case.row_combination[rows], return_inverse=True)[1]
+    alone = is_seen(case, rows)
+    combination = np.where(alone, len(case.table.split) + rows, case.row_combination[rows])
+    return np.unique(combination, return_inverse=True)[1]
+
+
+def is_seen(case: Case, rows: Int[np.ndarray, " r"]) -> Bool[np.ndarray, " r"]:
+    """Return whether training has the combination of each row."""
+    return case.task.is_train[case.row_combination[rows]]
+
+
+def n_draws(case: Case, rows: Int[np.ndarray, " r"]) -> float:
+    """Return how many combinations and rows were drawn; see `draws`.
+
+    A row that stands for several has as many draws.
+    """
+    seen = is_seen(case, rows)
+    sizes = numbers_of_rows(case.table.weights)[rows]
+    return float(sizes[seen].sum()) + len(np.unique(case.row_combination[rows[~seen]]))
 
 
 def numbers_of_rows(weights: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
