@@ -117,6 +117,7 @@ def test_what_does_not_add_up_is_said_although_it_counts_as_noise():
     frame, _ = noisy(0.3)
     report = audit_split(frame, ["a", "b"], "y", "split", noise="estimate", add=0)
     assert ", which explains 9" in report.headline
+    assert " of training (the rest is noise, or parts interact)" in report.headline
 
 
 @pytest.mark.parametrize("noise", ["guess", -1.0, float("nan"), [1.0]])

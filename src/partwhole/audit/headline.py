@@ -203,8 +203,9 @@ def _as_far_as_they_do(report: AuditReport) -> str:
     fit, case = min(known, key=lambda pair: pair[0], default=(1.0, None))
     if case is None or fit >= 1.0 - float(report.settings.unexplained):
         return ""
-    verb = "labels" if case.has_labels else "explains"
-    return f", which {verb} {percent(fit)} of training"
+    if case.has_labels:
+        return f", which labels {percent(fit)} of training"
+    return f", which explains {percent(fit)} of training (the rest is noise, or parts interact)"
 
 
 def _highest(report: AuditReport) -> int:
