@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from partwhole import audit_split
 from partwhole.audit.case import AuditTable
 from partwhole.audit.scores.alike import is_alike
 from partwhole.audit.shortcuts import comparison, shortcuts
@@ -515,3 +517,26 @@ def test_most_rows_that_are_held_out_are_compared_alone():
     assert len(case.compared) == split.sum() == 6
     (only,) = shortcuts(case)
     assert (only.components, only.train, only.test) == ((1,), 1.0, 0.0)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_where_all_targets_lie_beyond_those_of_training_this_is_said(sign):
+    """Lengths of two phrases, each a product: commands are short in training and long in test."""
+    grid = np.array([(a, b, c, d) for a in (1, 2, 8) for b in (1, 2, 3) for c in (1, 2, 8)
+                     for d in (1, 2, 3) for _ in range(9)])  # fmt: skip
+    names = ["a", "b", "c", "d", "verb"]
+    frame = pd.DataFrame(np.column_stack([grid, np.arange(len(grid)) % 9]), columns=names)
+    length = grid[:, 0] * grid[:, 1] + grid[:, 2] * grid[:, 3]
+    frame["y"] = sign * length
+    frame["split"] = np.where(length > 25, "test", "train")
+    report = audit_split(frame, names, "y", "split", add=0, time_limit=2)
+    side = "above those of training, which are at most 25"
+    side = side if sign > 0 else "below those of training, which are at least -25"
+    assert f"All targets of test are {side}: what goes with" in report.headline
+    finding = next(item for item in report.findings if item.rule == "shortcut")
+    assert f"But all targets of test are {side}" in finding.message
+    assert "Add training rows with such targets" in finding.message
+    # With one training row as large as those of test, values can have other targets.
+    frame.loc[frame["y"].abs().idxmax(), "split"] = "train"
+    report = audit_split(frame, names, "y", "split", add=0, time_limit=2)
+    assert "ll targets of test are" not in report.headline

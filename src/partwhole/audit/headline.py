@@ -12,6 +12,7 @@ from partwhole.audit.evidence import ROUNDING, Evidence, Rung, Shortcut
 from partwhole.audit.predictions_in_words import salience_range, too_salient
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import Finding
+from partwhole.audit.target_range import beyond_training
 from partwhole.audit.wording import by_itself, conjunction, count, number, percent, printable
 
 if TYPE_CHECKING:
@@ -408,6 +409,9 @@ def _misled(report: AuditReport) -> Iterator[str]:
         None,
     )
     if finding is None or item is None:
+        return
+    if beyond := beyond_training(item.case):
+        yield f"{beyond[:1].upper()}{beyond[1:]}: what goes with these in training fails"
         return
     shortcut = item.shortcuts[0]
     name, is_pair = by_itself(item.case, shortcut), len(shortcut.components) > 1

@@ -14,6 +14,7 @@ from partwhole.audit.prediction.graded import grading_of
 from partwhole.audit.reading.columns import as_number
 from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import Settings
+from partwhole.audit.target_range import beyond_training
 from partwhole.audit.wording import (
     alone,
     alone_predicts,
@@ -234,9 +235,16 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
     """Report components that alone predict the targets of training, and fail in test."""
     case = evidence.case
     misleading = [item for item in evidence.shortcuts if item.misleads]
+    beyond = beyond_training(case)
     for shortcut in misleading[:MOST_SHORTCUTS]:
         name = alone(case, shortcut)
         its, s = ("its", "s") if len(shortcut.components) == 1 else ("their", "")
+        add = f"Add training rows in which {its} values have other targets"
+        if beyond:
+            add = (
+                f"But {beyond}, so that whatever goes with these in training fails. Add training "
+                "rows with such targets"
+            )
         closely = "how closely the answers of your network follow"
         if case.has_labels:
             closely = "in how many test rows your network answers"
@@ -247,9 +255,8 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
             "shortcut",
             case,
             f"{alone_predicts(case, shortcut)}.{_counted(case, shortcut)}{examples} A learner that "
-            f"relies on {name} is misled. Add training rows in which {its} values have other "
-            f"targets; or, if the split is meant to test this, keep it and report {closely} what "
-            f"{by_itself(case, shortcut)} predict{s}.",
+            f"relies on {name} is misled. {add}; or, if the split is meant to test this, keep it "
+            f"and report {closely} what {by_itself(case, shortcut)} predict{s}.",
             case.compared,
             name,
         )
