@@ -59,6 +59,8 @@ class AuditTable:
         `labels` is then None.
     positions : tuple of (tuple of float, or None), length C, or ()
         Of an ordered component the increasing positions of its values; empty if none is ordered.
+    explained : tuple of str
+        Sentences on columns that are no components and explain why repeats differ.
     """
 
     components: Int[np.ndarray, "n C"]
@@ -78,6 +80,7 @@ class AuditTable:
     occurrences: Occurrences | None = None
     hashed: tuple[Hashable, ...] | None = None
     positions: tuple[tuple[float, ...] | None, ...] = ()
+    explained: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Name the table and its size, not every row."""

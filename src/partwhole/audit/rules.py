@@ -269,10 +269,12 @@ _TABLE = (
         "warning",
         "Rows of the same combination have different targets.",
         "Rows of one combination, within training or within the test split, differ in their "
-        "targets, and no noise is given or estimated.",
+        "targets, and no noise is given or estimated. Or a column that is no component explains "
+        "the differences: less than a tenth of their variance is left.",
         "",
         "Check these rows; the audit uses their weighted mean. If they are repeated noisy "
-        "measurements, pass their noise, or silence this rule with that reason.",
+        "measurements, pass their noise, or silence this rule with that reason. Name a column that "
+        "explains the differences among the components.",
     ),
     Rule(
         "not-decided",

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from partwhole._types import Real
+from partwhole.audit.case import AuditTable
 from partwhole.audit.evidence import Evidence
+from partwhole.audit.judging.finding import NO_ROWS
 from partwhole.audit.judging.learners import (
     failed_values,
     not_determined,
@@ -58,11 +60,20 @@ def judge(
         # One for each training set and target.
         for case in {id(split.case.table): split.case for split in reversed(evidence)}.values():
             findings.extend(conflicting_duplicates(case, training=True))
+    for table in {id(split.case.table): split.case.table for split in evidence}.values():
+        findings.extend(_explained(table))
     place = {rule: i for i, rule in enumerate(RULES)}
     findings.sort(key=lambda finding: place[finding.rule])
     return tuple(
         replace(finding, silenced=settings.silence.get(finding.rule)) for finding in findings
     )
+
+
+def _explained(table: AuditTable) -> Iterator[Finding]:
+    """Report columns that are no components and explain why repeats differ."""
+    rule = RULES["conflicting-duplicates"]
+    for sentence in table.explained:
+        yield Finding(rule.id, rule.severity, sentence, NO_ROWS, table.split_names[0], "repeats")
 
 
 def _judge_split(evidence: Evidence, settings: Settings) -> Iterator[Finding]:

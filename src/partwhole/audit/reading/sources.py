@@ -412,17 +412,19 @@ def _open_parquet(path: Path) -> Source:
         )
 
     try:
-        file = parquet.ParquetFile(path)
-        names = tuple(file.schema_arrow.names)
+        with parquet.ParquetFile(path) as opened:
+            names = tuple(opened.schema_arrow.names)
+            n_rows = opened.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise unreadable(error) from error
     _require_few(MOST_COLUMNS, len(names), "columns", path.name)
-    _require_few(MOST_ROWS, file.metadata.num_rows, "rows", path.name)
+    _require_few(MOST_ROWS, n_rows, "rows", path.name)
 
     def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
         places = [*coded, *numeric]
         try:
-            with file:
+            # Anew each time: columns that nobody named are read only if they are needed.
+            with parquet.ParquetFile(path) as file:
                 columns = [names[place] for place in places]
                 schema = pa.schema([file.schema_arrow.field(place) for place in places])
                 batches, size = [], 0

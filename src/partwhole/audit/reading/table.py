@@ -34,6 +34,7 @@ from partwhole.audit.reading.columns import (
     with_missing_value,
 )
 from partwhole.audit.reading.decimals import require_clear_commas
+from partwhole.audit.reading.explained import explaining, further_columns, in_words
 from partwhole.audit.reading.joined import OF_TABLE
 from partwhole.audit.reading.kept import independent, trivial, varying
 from partwhole.audit.reading.measured import read_features, read_weights
@@ -141,6 +142,10 @@ def read_tables(
     with with_lines(files):
         remarks = list(source.remarks)
         named = {str(name) for _, name in columns["component"]}
+        changed = {str(name) for name in [*multi_hot, *(n for group in tied for n in group)]}
+        plain = [pair for pair in columns["component"] if str(pair[1]) in changed]
+        in_roles = [name for names in parts.values() for name in names]
+        further = further_columns(source, in_roles, plain)
         columns["component"] = spread(columns["component"], multi_hot, tied, remarks)
         in_bins = [
             pair for pair in columns["component"] if str(pair[1]) in set(map(str, bins or {}))
@@ -171,6 +176,7 @@ def read_tables(
             "occurrences": occurrences(coded, values, names_of_components, tied) if tied else None,
         }
         tables = []
+        explained: dict[int, tuple[str, ...]] = {}
         for (part, names, of_split), head in product(splits, heads):
             part = np.where(kept, part, LEFT_OUT)
             here = [*remarks, *of_split]
@@ -193,6 +199,12 @@ def read_tables(
                 names,
                 duplicates,
             )
+            if id(head) not in explained:  # of folds the first one
+                n_values = [len(v) for v in of_values]
+                explained[id(head)] = tuple(
+                    in_words(explaining(codes, n_values, head.targets, part, further))
+                )
+            here += explained[id(head)]
             tables.append(
                 AuditTable(
                     components=codes,
@@ -207,6 +219,7 @@ def read_tables(
                     remarks=tuple(here),
                     hashed=head.hashed,
                     positions=positions_of(arranged.positions, of_names, of_values),
+                    explained=explained[id(head)],
                     **shared,
                 )
             )
