@@ -207,14 +207,14 @@ def one_held_out():
 def test_an_order_that_would_take_too_long_is_not_begun(monkeypatch):
     data, names = one_held_out()
     asked = []
-    plain = module.determinations
+    plain = module.determined_in_time
 
     def slow(tasks, **options):
         asked.append(options["max_order"])
         verdicts = plain(tasks, **options)
         return [replace(verdict, seconds=100.0) for verdict in verdicts]
 
-    monkeypatch.setattr(module, "determinations", slow)
+    monkeypatch.setattr(module, "determined_in_time", slow)
     report = audit_split(data, names, "y", "split", time_limit=50.0)
     # The second order is said to take 100 s, so that the third is not begun.
     assert asked == [2]

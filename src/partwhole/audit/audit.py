@@ -21,6 +21,7 @@ from partwhole._types import Index, NonNegative, Real, Seed
 from partwhole.audit.additions.search import additions
 from partwhole.audit.additions.support import TrainingInverse
 from partwhole.audit.case import AuditTable, Case
+from partwhole.audit.costs import determined_in_time, has_time, seconds_to_predict
 from partwhole.audit.coverage import coverage
 from partwhole.audit.evidence import Evidence, Shortcut
 from partwhole.audit.judging.judge import judge
@@ -39,7 +40,7 @@ from partwhole.audit.report import AuditReport
 from partwhole.audit.settings import NoiseSource, Settings
 from partwhole.audit.shortcuts import shortcuts
 from partwhole.features import OverlapKernel
-from partwhole.limits.proofs.determination import Determination, determinations
+from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
 
 Fit = Literal["regression", "margin"]
@@ -176,9 +177,10 @@ def audit_split(
         Seconds of processor time for each test split, so that results do not depend on the load of
         the machine. What has not finished when the time is over is left undecided, and a finding
         reports this; representations, orders of the ladder and saliences for which no time is left
-        are left out, and named. What has begun may end later: the reference of the predictions, a
-        single dense factorisation (at most 6,000 conjunctions) and the first addition. Reading and
-        shortcuts take additional time, in proportion to rows and labels.
+        are left out, and named. No matrix is begun whose size says that it takes longer than what
+        is left. What has begun may end later: the reference of the predictions, a single dense
+        factorisation (at most 6,000 conjunctions) and the first addition. Reading and shortcuts
+        take additional time, in proportion to rows and labels.
     seed : int, keyword-only, default 0
         Of the random null functions and the samples of candidates.
 
@@ -301,20 +303,20 @@ def _evidence(
     # Processor time, which does not depend on what else the machine does.
     begin, whole = process_time(), len(tested) * limit
     step("Computing what training determines")
-    determined = (
-        determinations(
-            [case.task for case in tested],
-            max_order=asked.order,
-            seed=asked.seed,
-            deadline=begin + DETERMINED * whole,
-        )
-        if tested
-        else []
+    determined = determined_in_time(
+        [case.task for case in tested],
+        max_order=asked.order,
+        seed=asked.seed,
+        deadline=begin + DETERMINED * whole,
+        until=begin + whole,
     )
     step("Predicting over the range of representations")
     until = begin + (DETERMINED + PREDICTED) * whole
     predicted: list[Prediction | None] = [None] * len(tested)
-    if tested and audited.is_predicted:
+    placed = measured.kernel if measured is not None else None
+    # With features the verdict depends on the predictions, whatever they take.
+    seconds = max((seconds_to_predict(case.task, asked.order) for case in tested), default=0.0)
+    if tested and audited.is_predicted and (placed or has_time(seconds, begin + whole)):
         predicted = _predicted(tested, measured, asked, saliences, until)
     results = iter(zip(predicted, determined, strict=True))
     shared, left = TrainingInverse(), len(tested)
@@ -344,7 +346,6 @@ def _evidence(
     step("Computing the verdict at other orders")
     evidence = _with_ladders(evidence, settings, noise, limit, begin + whole, asked.seed)
     step("Changing the salience of components")
-    placed = measured.kernel if measured is not None else None
     return [
         replace(
             item,

@@ -19,10 +19,11 @@ from jaxtyping import Bool
 
 from partwhole._types import Seed
 from partwhole.audit.case import Case
+from partwhole.audit.costs import determined_in_time, has_time, seconds_to_determine
 from partwhole.audit.evidence import Rung
 from partwhole.audit.training_fit import fit_of_training
 from partwhole.features.conjunctions import Dictionary
-from partwhole.limits.proofs.determination import Determination, determinations
+from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
 
 NAN = float("nan")
@@ -78,6 +79,10 @@ def ladders(
         before = [r for state in states for r in state.rungs if r.order == order - 1]
         if order > required and not any(rung.possible for rung in before):
             break
+        if order != required and not has_time(seconds_to_determine(cases[0].task, order), deadline):
+            if order > required:
+                break
+            continue
         start = process_time()
         counts = [_conjunctions(case, order) for case in cases]
         open_rows = [state.open(order, count) for state, count in zip(states, counts, strict=True)]
@@ -89,8 +94,12 @@ def ladders(
             # The work grows about as the number of conjunctions.
             if order > required and start + pace * seen > deadline:
                 break
-            verdicts = determinations(
-                [cases[i].task for i in asked], max_order=order, seed=seed, deadline=deadline
+            verdicts = determined_in_time(
+                [cases[i].task for i in asked],
+                max_order=order,
+                seed=seed,
+                deadline=deadline,
+                until=deadline,
             )
             if order > required:
                 pace = verdicts[0].seconds / seen

@@ -17,6 +17,7 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
+from partwhole.audit.costs import has_time, seconds_to_solve
 from partwhole.audit.label_noise import LEVEL, LabelNoise, require_rate
 from partwhole.audit.many_labels import of_largest_output
 from partwhole.audit.settings import NoiseSource
@@ -113,16 +114,17 @@ class Noise:
             Held-out combinations, and the rank of the seen conjunctions on them.
         level : float, default 0.001
         """
-        from scipy.stats import chi2, f
+        # Of scipy.special: scipy.stats takes half a second to import.
+        from scipy.special import chdtri, fdtri
 
         left = max(n - rank, 0)
         if left == 0 or self.spread == 0.0:
             return 0.0
         # F with infinitely many degrees below is a chi-square over its own.
         quantile = (
-            float(f.ppf(1.0 - level, left, self.degrees))
+            float(fdtri(left, self.degrees, 1.0 - level))
             if np.isfinite(self.degrees)
-            else float(chi2.ppf(1.0 - level, left)) / left
+            else float(chdtri(left, level)) / left
         )
         return min(1.0, self.of_means * left * quantile / self.spread)
 
@@ -150,7 +152,7 @@ def _left_by_sums(case: Case) -> tuple[int, float, float, bool]:
     Sums of a higher order that fit significantly better show that what is left by those of the
     order is no noise. The last value is whether that could be tested.
     """
-    from scipy.stats import f
+    from scipy.special import fdtri
 
     fit = fit_of_training(case)
     if not fit.degrees >= 1:
@@ -160,7 +162,7 @@ def _left_by_sums(case: Case) -> tuple[int, float, float, bool]:
     is_tested = higher.degrees >= 1 and gained >= 1
     if is_tested:
         better = fit.variance * fit.degrees - higher.variance * higher.degrees
-        bound = float(f.ppf(1.0 - LEVEL, gained, higher.degrees))
+        bound = float(fdtri(gained, higher.degrees, 1.0 - LEVEL))
         if better > bound * gained * higher.variance:
             return case.order + 1, higher.variance, higher.degrees, True
     return case.order, fit.variance, fit.degrees, is_tested
@@ -191,9 +193,14 @@ def solve_up_to_noise(
         require_rate(noise, len(case.table.labels))
 
     def ask(share: float, task: Task = case.task, *, labels: bool = case.has_labels) -> Solvability:
+        kind = "classification" if labels else "regression"
+        if not has_time(seconds_to_solve(task, case.order), deadline):
+            why = "the indicators of training take longer than the time left. Raise the time limit."
+            nan = float("nan")
+            return Solvability(task, kind, case.order, None, None, nan, None, 0.0, 0.0, (why,))
         return solvability(
             task,
-            kind="classification" if labels else "regression",
+            kind=kind,
             max_order=case.order,
             time_limit=time_limit,
             unexplained=share,

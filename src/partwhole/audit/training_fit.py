@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.audit.case import TRAIN, Case
+from partwhole.audit.costs import has_time, seconds_to_fit
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs._indicators import as_sparse
@@ -46,7 +47,8 @@ def fit_of_training(case: Case, deadline: float = float("inf")) -> TrainingFit:
     case : Case
         Its order is K.
     deadline : float, default infinity
-        By `time.process_time`; the fit takes about a second at most in any case.
+        By `time.process_time`; the fit takes about a second at most in any case, and is not begun
+        if its indicators take longer than what is left.
 
     Returns
     -------
@@ -56,7 +58,8 @@ def fit_of_training(case: Case, deadline: float = float("inf")) -> TrainingFit:
     rows = np.flatnonzero(table.split == TRAIN)
     components, targets = table.components[rows], table.targets[rows]
     nan = float("nan")
-    if targets.size > MOST_NUMBERS:
+    is_early = has_time(seconds_to_fit(case.task, len(rows), case.order), deadline)
+    if targets.size > MOST_NUMBERS or not is_early:
         return TrainingFit(nan, nan, nan)
     sets = conjunction_sets(case.task.n_components, case.order)
     design = ConjunctionDesign.seen(components, sets, case.task.n_values)

@@ -23,6 +23,7 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._types import Real
 from partwhole.audit.case import Case
+from partwhole.audit.costs import has_time, seconds_to_predict
 from partwhole.audit.predicted import SalienceSweep
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.audit.reading.columns import listing, near
@@ -111,6 +112,8 @@ def salience_sweep(
     """
     n = case.task.n_components
     if not case.has_labels or n > MOST_COMPONENTS or process_time() > deadline:
+        return None
+    if not has_time(seconds_to_predict(case.task, case.order), deadline):
         return None
     problem = _problem(case)
     if problem is None:

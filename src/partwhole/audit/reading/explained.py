@@ -223,12 +223,12 @@ def _left_by_sums(
 
 def _is_less(left: float, degrees: float, within: float, of: float) -> bool:
     """Return whether the variance left is less than a tenth, and not by chance."""
-    from scipy.stats import f
+    from scipy.special import fdtr
 
     if degrees < LEAST_DEGREES:
         return False
     ratio = (left / degrees) / (within / of)
-    return ratio < LEFT and float(f.cdf(ratio, degrees, of)) < LEVEL
+    return ratio < LEFT and float(fdtr(degrees, of, ratio)) < LEVEL
 
 
 def in_words(columns: Sequence[Further]) -> list[str]:
