@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
+from functools import wraps
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from tyro.conf import Positional, arg
@@ -26,6 +28,7 @@ from partwhole.cli.design import design
 from partwhole.cli.explore import explore
 from partwhole.cli.help import in_options, unbroken
 from partwhole.cli.measure import measure
+from partwhole.cli.refusals import refusal
 from partwhole.cli.status import status
 from partwhole.cli.streams import discard_output, inert
 
@@ -60,14 +63,29 @@ On = Annotated[
 MISSING, BAD_INPUT, OWN_FAILURE, READER_LEFT = 1, 2, 3, 141
 
 app = tyro.extras.SubcommandApp()
-COMMANDS = {
-    command.__name__: command for command in (audit, measure, design, atlas, explore, status, cite)
-}
-for command in COMMANDS.values():
-    app.command(unbroken(command))
+COMMANDS: dict[str, Callable[..., None]] = {}
 
 
-@app.command(name="list")
+def _command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as a command, which is called when its arguments have been read."""
+
+    def registered(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def read(*values: Any, **named: Any) -> Any:
+            return lambda: command(*values, **named)
+
+        COMMANDS[name] = command
+        app.command(name=name)(unbroken(read))
+        return command
+
+    return registered
+
+
+for command in (audit, measure, design, atlas, explore, status, cite):
+    _command(command.__name__)(command)
+
+
+@_command("list")
 def list_() -> None:
     """List the studies with their questions."""
     from textwrap import fill
@@ -82,8 +100,7 @@ def list_() -> None:
         print(f"{name}\n{question}")
 
 
-@app.command
-@unbroken
+@_command("run")
 def run(
     study: Annotated[Positional[str], arg(metavar="STUDY")],
     preset: Preset = "quick",
@@ -158,8 +175,7 @@ def run(
     print(f"Figure: {path}\nData:   {path.with_name(f'{result.name}.nc')}")
 
 
-@app.command
-@unbroken
+@_command("report")
 def report(
     preset: Preset = "quick",
     out: Annotated[Path, arg(metavar="PATH")] = Path("report"),
@@ -201,8 +217,7 @@ def report(
         raise SystemExit(1)
 
 
-@app.command(name="store")
-@unbroken
+@_command("store")
 def store_(
     action: Positional[Literal["list", "clear"]] = "list",
     study: Annotated[str | None, arg(metavar="STUDY")] = None,
@@ -253,12 +268,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(f"partwhole {__version__}")
         return
     try:
-        app.cli(
-            prog="partwhole",
-            description="What will a learner do with a combination it has never seen, and why?",
-            args=args or ["--help"],
-            config=(tyro.conf.FlagCreatePairsOff,),
-        )
+        _read(args or ["--help"])()
         sys.stdout.flush()
     except (InputError, MissingExtraError) as error:
         command = COMMANDS.get(args[0])
@@ -276,6 +286,23 @@ def main(argv: Sequence[str] | None = None) -> None:
         _leave("interrupted; finished cells are stored, and the next run continues from them", 130)
     except Exception as error:
         _leave(own_failure(error), OWN_FAILURE)
+
+
+def _read(args: list[str]) -> Callable[[], None]:
+    """Return the command with its arguments; raise a sentence where the parser prints a box."""
+    said = StringIO()
+    try:
+        with redirect_stderr(said):
+            return app.cli(
+                prog="partwhole",
+                description="What will a learner do with a combination it has never seen, and why?",
+                args=args,
+                config=(tyro.conf.FlagCreatePairsOff,),
+            )
+    except SystemExit as left:
+        if not left.code:  # after the help
+            raise
+    raise InputError(refusal(args, COMMANDS, said.getvalue()))
 
 
 def _leave(sentence: str, status: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from inspect import cleandoc, signature, unwrap
-from typing import TypeVar
+from typing import Any, TypeVar
 
-Command = TypeVar("Command", bound=Callable[..., None])
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def unbroken(command: Command) -> Command:
