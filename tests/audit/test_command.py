@@ -179,6 +179,10 @@ REFUSED = {
     " ".join([*ASKED, "--html", "folder"]): (
         "--html is a file; got the folder folder; name another file with --html"
     ),
+    " ".join([*ASKED, "--json", "-"]): (
+        "--json writes a file, not to the standard output; got --json -; name a file with --json, "
+        "such as ./report"
+    ),
     " ".join([*ASKED, "--junit", "/dev/null"]): (
         "--junit is a plain file; got the device /dev/null; name another file with --junit"
     ),

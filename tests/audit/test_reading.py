@@ -484,3 +484,13 @@ def test_a_small_file_is_read_without_pandas(tmp_path):
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_quotes_within_cells_are_no_open_quotes(tmp_path):
+    path = tmp_path / "sizes.csv"
+    path.write_text(
+        'a,b,y,s\n5" disk,r,0,train\n"two\nlines",r,1,train\n5" disk,s,1,train\n'
+        '"two\nlines","an ""s""",2,test\n6" disk,s,3,train\n'
+    )
+    table = read_table(path, ["a", "b"], "y", "s")
+    assert table.values == (('5" disk', '6" disk', "two\nlines"), ('an "s"', "r", "s"))

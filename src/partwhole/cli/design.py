@@ -47,12 +47,14 @@ def design(
         certificate: Write the proof there as JSON: for each held-out combination the training
             combinations and whole weights of which it is the sum.
         seed: Seed of the reference and of what is held out.
-        output: Write the table there, in place of the standard output.
+        output: Write the table there, in place of the standard output (or a dash).
     """
     from partwhole.audit.design import design_split
     from partwhole.audit.outputs.files import check_outputs, write_all
 
     require(factors, "a design needs factors", "none", "use --factors shape:3 colour:8")
+    # A dash is the standard output, to which the table is written without a file anyway.
+    output = None if output == Path("-") else output
     outputs = [("--output", output), ("--certificate", certificate)]
     check_outputs([(option, path) for option, path in outputs if path is not None], [])
     split_design = design_split(

@@ -27,6 +27,12 @@ def check_outputs(outputs: Sequence[tuple[str, Path]], inputs: Sequence[tuple[st
     for option, path in outputs:
         place = path.resolve()
         require(
+            str(path) != "-",
+            f"{option} writes a file, not to the standard output",
+            f"{option} -",
+            f"name a file with {option}, such as ./report",
+        )
+        require(
             place not in option_of,
             f"{option} is a separate file",
             f"{path}, which is {option_of.get(place)}",

@@ -8,7 +8,7 @@ from numbers import Complex, Real
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole.audit.reading.columns import (
@@ -64,8 +64,19 @@ def numbers(
             f"{entry} in {name!r}, row {invalid} (counted from 0)",
             remedy,
         )
-    require_none(np.isnan(floats), f"every row needs its {part}", f"not a number in {name!r}")
-    require_none(np.isinf(floats), f"every {part} is finite", f"infinite in {name!r}")
+    missing, infinite = np.isnan(floats), np.isinf(floats)
+    cells = f"cell{'s' * (int(missing.sum()) > 1)} of {name!r} without a number"
+    entry = _entry(column, missing)
+    require_none(missing, f"every row needs its {part}", cells, entry and f", {entry},")
+    entry = _entry(column, infinite)
+    # What is read as infinite, but has digits, has too many of them.
+    is_large = any(sign.isdigit() for sign in entry)
+    require_none(
+        infinite,
+        f"every {part} lies between -1e100 and 1e100" if is_large else f"every {part} is finite",
+        f"too large for a number in {name!r}" if is_large else f"infinite in {name!r}",
+        entry and f", {entry},",
+    )
     beyond = np.abs(floats) > LARGEST
     require_none(
         beyond,
@@ -74,6 +85,22 @@ def numbers(
         f", {floats[beyond.argmax()]:.3g},",
     )
     return floats
+
+
+def _entry(column: Column, chosen: Bool[np.ndarray, " n"]) -> str:
+    """Return the first of the chosen entries as it was written; empty where this is unknown."""
+    if isinstance(column, np.ndarray) or not chosen.any():
+        return ""
+    row = int(chosen.argmax())
+    if isinstance(column, Texts):
+        return quoted(column.texts[column.codes[row]])
+    entry = column.iloc[row]
+    if isinstance(entry, str):
+        return quoted(entry)
+    if isinstance(entry, int):
+        # Python writes no whole number of thousands of digits.
+        return f"a whole number of {int(entry.bit_length() * math.log10(2)) + 1:,} digits"
+    return ""
 
 
 def _floats(

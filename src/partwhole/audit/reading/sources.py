@@ -19,6 +19,7 @@ from partwhole.audit.reading.columns import Column, Texts
 from partwhole.audit.reading.decimals import with_decimal_mark
 from partwhole.audit.reading.joined import joined
 from partwhole.audit.reading.json_lines import not_json_lines
+from partwhole.audit.reading.quotes import require_closed
 from partwhole.audit.reading.source import Source, Text
 
 if TYPE_CHECKING:
@@ -231,6 +232,9 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
         "check the file",
     )
 
+    # Before the rows are counted: behind an open quote all of them are one cell.
+    require_closed(raw, delimiter, name, len(header))
+
     def read(coded: Sequence[int], numeric: Sequence[int]) -> dict[int, Column]:
         import pyarrow as pa
 
@@ -240,6 +244,9 @@ def _open_csv(raw: bytes, name: str, delimiter: str) -> Source:
             # Some cell is not a number: read as text, the cell can be named.
             table = _arrow(raw, delimiter, len(header), skipped, [*coded, *numeric], (), name)
         columns = {place: _column(table[str(place)]) for place in [*coded, *numeric]}
+        floats = [columns[place] for place in numeric if isinstance(columns[place], np.ndarray)]
+        if any(np.isinf(column).any() for column in floats):  # as text, the cell can be named
+            return read([*coded, *numeric], ())
         in_quotes = delimiter == ","
         return {
             place: with_decimal_mark(column, in_quotes=in_quotes)
