@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,15 @@ from partwhole.atlas.overview import _right, splits_needed
 from partwhole.atlas.readers import BENCHMARKS
 from partwhole.atlas.readers.grids import SHAPES3D_RULES, SHAPES3D_SIZES, by_rule
 from partwhole.atlas.text import at_order
-from partwhole.atlas.verdict import Step, Verdict, fingerprint, ranked, read_verdicts, verdicts_of
+from partwhole.atlas.verdict import (
+    Step,
+    Verdict,
+    fingerprint,
+    ranked,
+    read_verdicts,
+    to_json,
+    verdicts_of,
+)
 from partwhole.cli import main
 
 
@@ -189,12 +199,65 @@ def test_a_split_that_fails_leaves_the_others_whole(tmp_path):
         "the files of pcfg/pcfg are as they were published; got"
     )
     assert (out / "index.html").is_file()
-    # A refused split is not ranked by its stored verdict.
-    files.scan(data, "length", ["walk", "run"], ["fly"])
-    write_atlas(data, out, only=["scan"])
-    ranking = (out / "index.html").read_text().split('id="scores"')[0]
-    assert "scan/simple" in ranking
-    assert "scan/length" not in ranking
+    # A refused split is ranked by its stored verdict, which is marked.
+    files.scan(data, "length", ["walk", "run"], ["walk twice"])
+    (data / "CLEVR_trainA_scenes.json").write_text("{}")
+    (data / "CLEVR_valB_scenes.json").write_text('{"scenes": [{}]}')
+    written = write_atlas(data, out, only=["scan", "cogent"])
+    assert [name for name, _ in written.refused] == ["cogent"]
+    ranking, rest = (out / "index.html").read_text().split('id="shortcuts"')
+    mark = " (stored verdict; your files could not be read)"
+    assert f"cogent, valB{mark}" in ranking
+    shortcuts = re.sub("<[^>]+>", " ", rest.split('id="scores"')[0])
+    assert f"cogent{mark} valB color alone gives" in " ".join(shortcuts.split())
+    assert "Files that could not be read:" in rest
+    assert ranking.count(mark) == len([v for v in stored_atlas().verdicts if v.split == "cogent"])
+
+
+def test_where_no_split_can_be_read_nothing_is_written(tmp_path, capsys):
+    files.cogs(tmp_path / "data")
+    (tmp_path / "data" / "gen.tsv").write_text("A owl ran .\n")
+    with pytest.raises(SystemExit) as stop:
+        main(["atlas", str(tmp_path / "data"), "--out", str(tmp_path / "out")])
+    assert stop.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines()[-1].startswith(
+        "partwhole: an atlas has a split that can be read; got none of cogs (a line of COGS is a "
+        "sentence, its logical form and its type, separated by tabs, got 'A owl ran .' in line 1 "
+        "of gen.tsv"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["train", "gen"])
+@pytest.mark.parametrize("text", ["", "A owl ran .\trun\n"])
+def test_cogs_in_another_form_is_said_to_be_refused(tmp_path, name, text):
+    files.cogs(tmp_path / "cogs")
+    files.pair_lists(tmp_path / "mit-states")
+    (tmp_path / "cogs" / f"{name}.tsv").write_text(text)
+    written = write_atlas(tmp_path, tmp_path / "out", time_limit=1.0)
+    ((refused, reason),) = written.refused
+    assert refused == "cogs"
+    assert reason.startswith("a line of COGS is a sentence")
+    assert f"<li>cogs: {reason[:20]}" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_earlier_sentences_are_shown_in_the_words_of_today(tmp_path):
+    entry = verdict("a/b", 4, (1, 4, 0, True))
+    earlier = (
+        "verb1 alone explains 16 % of the variance of the targets in training; in test the targets "
+        "change by -0.271 where it predicts a change by 1"
+    )
+    path = tmp_path / "verdicts.json"
+    path.write_text(to_json([replace(entry, shortcuts=(earlier, "another sentence"))]))
+    (read,) = read_verdicts(path)
+    assert read.shortcuts == (
+        "verb1 alone explains 16 % of the variance of y in training; in test, where it predicts "
+        "that y rises by 1, it falls by 0.271",
+        "another sentence",
+    )
+    assert not any("change by" in s for v in stored_atlas().verdicts for s in v.shortcuts)
 
 
 def test_names_of_pages_need_no_quotes(tmp_path):

@@ -106,7 +106,7 @@ def write_atlas(
     out : path
         The folder for the pages, created if it is not there. Holds index.html, a page for each
         split, and verdicts.json. The overview also has the stored verdicts of splits that are not
-        in the folder.
+        in the folder, or whose files could not be read.
     only : sequence of str, keyword-only, default ()
         Beginnings of the names of splits, such as "scan" or "dsprites/shape"; all by default.
     time_limit : float, keyword-only, default 10
@@ -120,7 +120,8 @@ def write_atlas(
     Raises
     ------
     InputError
-        If the folder has no split, or none of these.
+        If the folder has no split, none of these, or none that can be read; then nothing is
+        written.
 
     Examples
     --------
@@ -163,7 +164,6 @@ def write_atlas(
         "name one of them, or its beginning",
     )
     chosen = [split for split in splits if not only or split.name.startswith(tuple(only))]
-    target.mkdir(parents=True, exist_ok=True)
     verdicts: list[Verdict] = []
     refused: list[tuple[str, str]] = []
     pages: dict[str, str] = {}
@@ -181,10 +181,19 @@ def write_atlas(
                 pages[split.name] = _page_name(split.name, [*pages.values()])
                 files = {target / pages[split.name]: report.to_html()}
             # All together after each split, so that what is written is whole whenever it ends.
-            overview = _overview(verdicts, pages, refused)
-            files |= {target / NUMBERS: to_json(ranked(verdicts)), target / OVERVIEW: overview}
-            write_all(files)
+            if verdicts:
+                target.mkdir(parents=True, exist_ok=True)
+                overview = _overview(verdicts, pages, refused)
+                files |= {target / NUMBERS: to_json(ranked(verdicts)), target / OVERVIEW: overview}
+                write_all(files)
             advance(1)
+    require(
+        verdicts,
+        "an atlas has a split that can be read",
+        "none of "
+        + ", ".join(f"{name} ({reason.replace('; ', ', ')})" for name, reason in refused),
+        "unpack or copy the files again",
+    )
     return Atlas(tuple(ranked(verdicts)), tuple(refused), target / OVERVIEW)
 
 
@@ -221,6 +230,6 @@ def _overview(
     """Return the overview of the verdicts, and of the stored ones of other splits."""
     from partwhole.atlas.overview import to_html
 
-    names = {*(verdict.split for verdict in verdicts), *(name for name, _ in refused)}
+    names = {verdict.split for verdict in verdicts}
     stored = [verdict for verdict in stored_verdicts() if verdict.split not in names]
     return to_html([*verdicts, *stored], BENCHMARKS, pages=pages, refused=dict(refused))

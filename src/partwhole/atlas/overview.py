@@ -17,6 +17,8 @@ from partwhole.page import Html, join, page, section, table, tag
 # Quantiles of the normal distribution: 95 % confidence of two sides, and power of 80 %.
 CONFIDENCE, POWER = 1.959964, 0.841621
 CORRELATIONS = (0.3, 0.5, 0.7)
+# Behind the name of a split whose files could not be read; its page is then "".
+STORED_ONE = " (stored verdict; your files could not be read)"
 LEVELS = (
     ("three", "also if three parts interact"),
     ("two", "also if pairs interact"),
@@ -43,13 +45,14 @@ def to_html(
     pages : mapping of str to str, keyword-only
         The page of each split that has one, by the split's name.
     refused : mapping of str to str, keyword-only
-        The splits that could not be read, with the reason.
+        The splits that could not be read, with the reason. Their stored verdicts are marked.
 
     Returns
     -------
     str
     """
     order = ranked(verdicts)
+    pages = {**pages, **dict.fromkeys(refused, "")}
     with_new = [verdict for verdict in order if verdict.held_out]
     without = [verdict for verdict in order if not verdict.held_out]
     return page(
@@ -70,7 +73,7 @@ def to_html(
         ),
         main=join(
             section("support", "Splits by the support of training", _support(with_new, pages)),
-            section("shortcuts", "Shortcuts", _shortcuts(order), _without(without, pages)),
+            section("shortcuts", "Shortcuts", _shortcuts(order, pages), _without(without, pages)),
             section("scores", "Comparing with published scores", _scores(with_new)),
             section("files", "Benchmarks and their files", _files(benchmarks), _refused(refused)),
             section("origin", "Where the verdicts come from", _origin(order)),
@@ -177,7 +180,11 @@ def _right(verdict: Verdict) -> str:
 def _name(verdict: Verdict, pages: Mapping[str, str]) -> Html:
     place = pages.get(verdict.split)
     name = tag("a", verdict.split, href=place) if place else join(verdict.split)
-    return join(name, f", {printable(verdict.test)}" if verdict.test != "test" else None)
+    return join(
+        name,
+        f", {printable(verdict.test)}" if verdict.test != "test" else None,
+        STORED_ONE if place == "" else None,
+    )
 
 
 def _bar(verdict: Verdict) -> Html:
@@ -210,9 +217,13 @@ def _bar(verdict: Verdict) -> Html:
     )
 
 
-def _shortcuts(verdicts: Sequence[Verdict]) -> Html:
+def _shortcuts(verdicts: Sequence[Verdict], pages: Mapping[str, str]) -> Html:
     rows = [
-        (verdict.split, verdict.test, printable(sentence, 400))
+        (
+            verdict.split + STORED_ONE * (pages.get(verdict.split) == ""),
+            verdict.test,
+            printable(sentence, 400),
+        )
         for verdict in verdicts
         for sentence in verdict.shortcuts
     ]
@@ -319,7 +330,7 @@ def _refused(refused: Mapping[str, str]) -> Html | None:
     if not refused:
         return None
     return join(
-        tag("p", "Not read:"),
+        tag("p", "Files that could not be read:"),
         tag(
             "ul", [tag("li", f"{name}: {printable(words, 400)}") for name, words in refused.items()]
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date
@@ -16,7 +17,7 @@ from jaxtyping import Int
 from partwhole import __version__
 from partwhole._door import door
 from partwhole.atlas.benchmark import ITEM, SPLIT, TRAIN, PublishedSplit, SplitTable
-from partwhole.audit.wording import alone_predicts
+from partwhole.audit.wording import alone_predicts, rising
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,11 @@ STORED = Path(__file__).with_name("stored.json")
 SEEN, DETERMINED, UNDECIDED, OPEN = range(4)
 MOST_SHORTCUTS = 3
 FILES = "files as published"
+# How verdicts that were stored earlier say what a shortcut explains.
+_EARLIER = re.compile(
+    r"(.+ (?:alone|together)) explains? (.+ %) of the variance of the targets in training; in (.+) "
+    r"the targets change by (\S+) where (?:it predicts|they predict) a change by 1"
+)
 
 
 @dataclass(frozen=True)
@@ -297,7 +303,17 @@ def _from_dict(entry: dict[str, Any]) -> Verdict:
         else entry[field.name]
         for field in fields(Verdict)
     }
-    return Verdict(**{**known, "steps": steps})
+    shortcuts = tuple(_reworded(sentence, known["target"]) for sentence in known["shortcuts"])
+    return Verdict(**{**known, "steps": steps, "shortcuts": shortcuts})
+
+
+def _reworded(sentence: str, targets: Sequence[str]) -> str:
+    """Return a stored sentence on a shortcut in the words of today, with its numbers."""
+    earlier = _EARLIER.fullmatch(sentence)
+    if earlier is None:
+        return sentence
+    name, share, test, slope = earlier.groups()
+    return rising(name, share, test, targets, float(slope))
 
 
 def ranked(verdicts: Sequence[Verdict]) -> list[Verdict]:

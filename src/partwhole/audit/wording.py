@@ -231,13 +231,38 @@ def alone_predicts(case: Case, shortcut: Shortcut) -> str:
             f"training there (in rows with the values of {test}); in {test}, where {predicts} a "
             f"difference of 1, {target} {verb} from that mean by {number(shortcut.test)}"
         )
-    rises, it = ("rises", "it") if len(names) == 1 else ("rise", "they")
-    does = "falls" if len(names) == 1 else "fall"
-    does = does if shortcut.test < -1e-9 else rises
+    return rising(name, percent(shortcut.train), test, names, shortcut.test)
+
+
+def rising(name: str, share: str, test: str, targets: Sequence[str], slope: float) -> str:
+    """Return how much of the targets a component explains, and what is left of it in test.
+
+    Parameters
+    ----------
+    name : str
+        Of the component "alone", or of several "together".
+    share : str
+        Of the variance in training, in words.
+    test : str
+        Of the test split.
+    targets : sequence of str
+    slope : float
+        By which targets rise where it predicts that they rise by 1.
+
+    Examples
+    --------
+    >>> rising("verb alone", "16 %", "test", ["length"], -0.25)
+    'verb alone explains 16 % of the variance of length in training; in test, where it predicts that
+    length rises by 1, it falls by 0.25'
+    """
+    is_one = len(targets) == 1
+    target = printable(targets[0]) if is_one else "the targets"
+    rises, it = ("rises", "it") if is_one else ("rise", "they")
+    does = ("falls" if is_one else "fall") if slope < -1e-9 else rises
+    s, predicts = ("", "they predict") if name.endswith(" together") else ("s", "it predicts")
     return (
-        f"{name} explain{s} {percent(shortcut.train)} of the variance of {target} in training; "
-        f"in {test}, where {predicts} that {target} {rises} by 1, {it} {does} by "
-        f"{number(round(abs(shortcut.test), 9))}"
+        f"{name} explain{s} {share} of the variance of {target} in training; in {test}, where "
+        f"{predicts} that {target} {rises} by 1, {it} {does} by {number(round(abs(slope), 9))}"
     )
 
 

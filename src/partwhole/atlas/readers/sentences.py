@@ -146,7 +146,9 @@ def _read(folder: Path) -> SplitTable:
     for name in ("train", "dev", "test", "gen"):
         path = folder / f"{name}.tsv"
         if path.is_file():
-            rows += _rows(path, name)
+            of_file = list(_rows(path, name))
+            require(of_file, RULE, f"none in {path.name}", "use the published file")
+            rows += of_file
     return SplitTable(
         pd.DataFrame(rows, columns=[*COMPONENTS, ITEM, SPLIT]),
         COMPONENTS,
@@ -161,7 +163,9 @@ def _find(files: Sequence[Path]) -> Iterator[SplitFiles]:
     there = set(files)
     for path in named(files, "gen.tsv"):
         train = path.with_name("train.tsv")
-        if train in there and first_line(train).count("\t") == 2:
+        # Where one of the two has its form, the other is refused when it is read.
+        is_cogs = any(first_line(file).count("\t") == 2 for file in (train, path))
+        if train in there and (is_cogs or "cogs" in path.parent.name.casefold()):
             yield SplitFiles("cogs", path.parent, partial(_read, path.parent))
 
 
