@@ -256,3 +256,33 @@ def test_saliences_are_refused_in_one_sentence(salience, sentence):
     with pytest.raises(InputError) as error:
         audit_split(exchanged(), COMPONENTS, "name", "split", salience=salience)
     assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize("has_sizes", [True, False])
+def test_the_strictest_learner_is_that_of_the_narrowest_limits(has_sizes):
+    rows = [(a, b, c) for a in range(5) for b in range(5) for c in range(3 if has_sizes else 1)]
+    frame = pd.DataFrame(rows, columns=["shape", "colour", "size"])
+    weights, bound = ([1, 1, 1], 4) if has_sizes else ([1, 2, 0], 6)
+    frame["y"] = np.where(frame @ weights > bound, "yes", "no")
+    frame["split"] = ["test" if min(a, b) > 2 or a == b == 0 else "train" for a, b, _ in rows]
+    names = ["shape", "colour", "size"][: 3 if has_sizes else 2]
+    report = audit_split(frame, names, "y", "split", add=0)
+    (one,) = report.evidence
+    since, until = one.sweep.range_of_all
+    assert one.sweep.is_right
+    assert np.isfinite(until).any()
+    bounds = zip(names, since, until, strict=True)
+    limited = [
+        f"{name} counts at most {high:.3g} times as much as "
+        + ("each other component" if has_sizes else {"shape": "colour", "colour": "shape"}[name])
+        for name, low, high in bounds
+        if low == 0.0 and np.isfinite(high)
+    ]
+    sentence = (
+        "The strictest of four kernel learners gives the right label to all rows that are held out "
+        f"only while {'; and '.join(limited)} (salience: how strongly a change of a component "
+        "changes the inputs or features). Networks may fail earlier: measure yours (--features)."
+    )
+    assert len(one.sweep.learners) == 4
+    assert sentence in " ".join(report.to_text().split())
+    assert sentence in report.to_html()

@@ -12,6 +12,7 @@ from partwhole.audit.wording import number, percent, printable, terms
 ONE_LAYER = 0.425
 # Explained share of the variance of similarity below which the overlap describes features poorly.
 LEAST_STRUCTURE = 0.95
+NUMERALS = {2: "two", 3: "three", 4: "four"}
 SALIENCE = "salience: how strongly a change of a component changes the inputs or features"
 NO_SWEEP = (
     "How salient components may be (how strongly a change of one may change the inputs or "
@@ -105,6 +106,44 @@ def salience_range(name: str, since: float, until: float) -> str:
         times = "" if number(bound) == "1" else f"{number(bound)} times "
         return f"while {name} is {end} {times}{as_others}"
     return f"while {name} is {number(since)} to {number(until)} times {as_others}"
+
+
+def strictest(case: Case, sweep: SalienceSweep) -> str:
+    """Return between which saliences all learners that were tried answer rightly, in a sentence.
+
+    Parameters
+    ----------
+    case : Case
+    sweep : SalienceSweep
+        Of this case, in which all learners are right at the saliences that are given.
+
+    Returns
+    -------
+    str
+        A bound is that of the learner that fails first.
+    """
+    names, n = case.table.names, len(sweep.learners)
+    which = f"strictest of {NUMERALS.get(n, str(n))} kernel learners" if n > 1 else "kernel learner"
+    answers = "can be answered" if sweep.ceiling < 1.0 - 1e-9 else "are held out"
+    limited = []
+    for c, (since, until) in enumerate(zip(*sweep.range_of_all, strict=True)):
+        others = [printable(name) for i, name in enumerate(names) if i != c]
+        other = others[0] if len(others) == 1 else "each other component"
+        if since > 0.0 or until < float("inf"):
+            limited.append(f"{printable(names[c])} counts {_times(since, until)} as {other}")
+    while_ = f"only while {'; and '.join(limited)}" if limited else "at every salience tried"
+    return (
+        f"The {which} gives the right label to all rows that {answers} {while_} ({SALIENCE}). "
+        "Networks may fail earlier: measure yours (--features)."
+    )
+
+
+def _times(since: float, until: float) -> str:
+    """Return between which multiples something lies, before "as"."""
+    if since == 0.0 or until == float("inf"):
+        end, bound = ("at most", until) if since == 0.0 else ("at least", since)
+        return f"{end} as much" if number(bound) == "1" else f"{end} {number(bound)} times as much"
+    return f"{number(since)} to {number(until)} times as much"
 
 
 def learners(case: Case, prediction: Prediction) -> str:

@@ -218,8 +218,8 @@ _TABLE = (
         "Test rows repeat combinations of training.",
         "The combination of a test row also occurs in training.",
         "",
-        "Remove these rows from the test split; no other number in the report counts them. Exclude "
-        "ordinary validation splits from the test splits.",
+        "Report seen and unseen combinations apart; no other number in the report counts these "
+        "rows. Leave ordinary validation splits out of the test splits.",
     ),
     Rule(
         "strong-leak",

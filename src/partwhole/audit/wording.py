@@ -18,12 +18,21 @@ LONGEST = 60
 # Words of `Solvability.explain`.
 SUM = "sum of seen conjunctions"
 NOT_ALL = ", so that not all of these labels can be given"
+# What `Solvability.explain` says where the held-out targets do not matter.
+ANY_TARGETS = re.compile(
+    "Such learners could give any targets at all on (.+?), so this says little of the targets; "
+    "hold out more combinations."
+)
 # A share in percent with more digits than are read.
 LONG_PERCENT = re.compile(r"(?<![\w.,])\d+\.\d{2,}(?= %)")
 OPEN = (
     "Training leaves some of these answers open: these numbers are for learners with the smallest "
     "weights that fit training (those of gradient descent from 0); others that fit it equally well "
     "may answer differently."
+)
+ORDERS = (
+    "Order says how many parts count together. Order 1: parts add up; order 2: pairs of parts "
+    "count, too."
 )
 # Distance from 0 and 1 that is the rounding of a sum of weights.
 EXACT = 1e-12
@@ -378,13 +387,18 @@ def determined_share(
 ) -> str:
     """Return the share that is determined in percent, or between which shares it lies.
 
+    Shares below 1 % and above 99 % are counts.
+
     Examples
     --------
     >>> determined_share(0.5, 0, 4), determined_share(0.5, 1, 4)
     ('50 %', '50 % to 75 %')
+    >>> determined_share(13 / 4182, 0, 4182)
+    '13 of 4,182'
     """
     if not undecided:
-        return write(share)
+        is_bound = 0.0 < share < 0.01 or 0.99 < share < 1.0
+        return f"{round(share * held_out):,} of {held_out:,}" if is_bound else write(share)
     return f"{write(share)} to {write(share + undecided / held_out)}"
 
 
@@ -458,6 +472,11 @@ def explained(case: Case, solvability: Solvability) -> str:
     text = text.replace(f"some {SUM} separates the", f"a {learner} can give all")
     text = text.replace(f"no {SUM} separates the", f"no {learner} can give all")
     text = text.replace("Such sums could", "Such learners could")
+    text = ANY_TARGETS.sub(
+        r"This test is too small to show anything about the targets: such learners could give any "
+        r"on \1; hold out more combinations.",
+        text,
+    )
     text = text.replace(
         "; so these weighted margins add up to 0 and can't all be positive", NOT_ALL
     )

@@ -14,20 +14,21 @@ from partwhole.audit.outputs.lines import one_line, wrapped
 from partwhole.audit.predicted import Prediction, SalienceSweep
 from partwhole.audit.predictions_in_words import (
     NO_SWEEP,
-    SALIENCE,
     learners,
     measured,
     representation_name,
-    salience_range,
+    strictest,
     too_salient,
 )
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import Finding
 from partwhole.audit.wording import (
     OPEN,
+    ORDERS,
     conjunction,
     count,
     determined_changes,
+    determined_share,
     explained,
     further_orders,
     number,
@@ -54,7 +55,7 @@ LEGEND = (
     "training and the held-out combinations have; lacking: how many of the latter training lacks. "
     "Determined: held-out combinations to which all learners of the order that fit training give "
     "the same answer. Solvable: whether one of them can answer all. Fit: the share of training "
-    "that they explain. -: not computed.)"
+    "that they explain; it is not needed where training determines nothing. -: not computed.)"
 )
 # Conjunctions that are named below the ladder.
 MOST_LACKING = 12
@@ -91,7 +92,7 @@ def _lines(report: AuditReport) -> Iterator[str]:
         f"number of values: {names}; target {target}."
     )
     yield from wrapped(
-        f"A learner of order {report.order} adds up one number for each "
+        f"{ORDERS} A learner of order {report.order} adds up one number for each "
         f"{terms_of(report.order)}. {WHO}"
     )
     if report.order < table.n_components - 1:
@@ -164,15 +165,17 @@ def _split(evidence: Evidence) -> Iterator[str]:
     yield from _ladder(evidence)
     determination = evidence.determination
     if determination is not None:
-        yield from wrapped(
-            f"Determined: {share_of(determination)} of held-out combinations "
-            f"({int(determination.determined.sum()):,} of {len(determination.determined):,}"
-            + (
-                f"; {int(determination.undecided.sum()):,} not decided)."
-                if determination.undecided.any()
-                else ")."
-            )
-        )
+        n, h = int(determination.determined.sum()), len(determination.determined)
+        undecided = int(determination.undecided.sum())
+        of_all = f"{n:,} of {h:,}"
+        line = f"Determined: {share_of(determination)} of held-out combinations ({of_all}"
+        if share_of(determination) == of_all:
+            line = f"Determined: {of_all} held-out combinations"
+        elif undecided:
+            line += f"; {undecided:,} not decided)"
+        else:
+            line += ")"
+        yield from wrapped(f"{line}.")
         yield from _remarks(determination.remarks)
     if evidence.solvability is not None and case.table.has_target:
         yield from wrapped(_solvable(evidence, evidence.solvability))
@@ -206,19 +209,21 @@ def _solvable(evidence: Evidence, solvability: Solvability) -> str:
 def _ladder(evidence: Evidence) -> Iterator[str]:
     """Yield a line for each order: what training lacks, determines and can answer."""
     yield (
-        "    order  in training   in test   lacking    determined  solvable  fit of training"
+        "    order  in training   in test   lacking      determined  solvable  fit of training"
         "  seconds"
     )
     words = {True: "yes", False: "no", None: "-"}
     if not evidence.case.table.has_target:
         words[True] = "-"
     for rung in evidence.ladder:
-        determined = "not decided" if rung.undecided else percent(rung.share)
+        determined = determined_share(rung.share, 0, rung.held_out)
+        determined = "not decided" if rung.undecided else determined
         has_fit = evidence.case.table.has_target and not np.isnan(rung.fitted)
-        fitted = percent(rung.fitted) if has_fit else "-"
+        unknown = "-" if rung.possible or not evidence.case.table.has_target else "not needed"
+        fitted = percent(rung.fitted) if has_fit else unknown
         yield (
             f"    {rung.order:>5}  {rung.seen:>11,}  {rung.in_test:>8,}  {rung.unseen:>8,}"
-            f"  {determined:>12}  {words[rung.solvable]:>8}"
+            f"  {determined:>14}  {words[rung.solvable]:>8}"
             f"  {fitted:>15}  {rung.seconds:>7.1f}"
         )
     yield from wrapped(LEGEND, "    ")
@@ -346,17 +351,7 @@ def _saliences(evidence: Evidence, sweep: SalienceSweep) -> Iterator[str]:
         if not sweep.are_equal and (words := too_salient(evidence.case, sweep)):
             yield from wrapped(words)
         return
-    limits = zip(evidence.case.table.names, *sweep.range_of_all, strict=True)
-    limited = [
-        salience_range(printable(name), low, high)
-        for name, low, high in limits
-        if low > 0.0 or high < float("inf")
-    ]
-    words = "; and ".join(limited) or "at every salience of a component that was tried"
-    every = "All held-out labels are predicted right"
-    if sweep.ceiling < 1.0 - 1e-9:
-        every = "All held-out labels for which this is possible are predicted right"
-    yield from wrapped(f"{every} {words} ({SALIENCE}).")
+    yield from wrapped(strictest(evidence.case, sweep))
 
 
 def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
@@ -369,13 +364,15 @@ def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
         shares = [before, *(step.determined for step in additions.steps)]
         changes_in_words = determined_changes(shares, len(evidence.case.held_out))
         for i, step in enumerate(additions.steps):
-            # What follows only strengthens what carries over: see the page.
+            changed = step.determined != before
+            # What follows only strengthens what carries over.
             if before == 1.0:
-                n_more = len(additions.steps) - i
-                yield from _item(f"All are determined then; the page has {n_more:,} more.")
                 break
-            changes = "no change in what is determined"
-            if step.determined != before:
+            # Alone it changes nothing, but a later one may build upon it.
+            if not changed and all(later.determined == before for later in additions.steps[i:]):
+                break
+            changes = "no change by itself"
+            if changed:
                 changes = f"determined {' -> '.join(changes_in_words[i])}"
             addition = tuple_of(evidence.case, step.values)
             if step.held_out:

@@ -19,7 +19,7 @@ from partwhole.audit.page.salience import salience
 from partwhole.audit.page.sections import held_out, remarks, shortcuts
 from partwhole.audit.page.words import share
 from partwhole.audit.predictions_in_words import NO_SWEEP
-from partwhole.audit.wording import count, printable, share_of, terms
+from partwhole.audit.wording import ORDERS, count, printable, share_of, terms
 from partwhole.page import Html, join, page, section, table, tag
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def to_html(report: AuditReport, failing: Sequence[Finding] = ()) -> str:
             section(
                 "findings",
                 "Findings",
+                tag("p", ORDERS, class_="quiet"),
                 _rows_are_counted(report),
                 findings(report.findings, report.table, several=len(report.evidence) > 1),
             ),

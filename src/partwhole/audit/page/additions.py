@@ -12,32 +12,40 @@ from partwhole.audit.page.words import combination, number, share
 from partwhole.audit.wording import count, determined_changes
 from partwhole.page import Html, join, table, tag
 
+AIM = (
+    "Combinations are chosen one at a time, each given those before it. The choice does not use "
+    "their targets; it maximises the share of the test split's combinations that training then "
+    "determines, and second how much of what is learned carries over to held-out combinations "
+    "where it carries over least (the larger the smallest eigenvalue below, the more)."
+)
+
 
 def additions(evidence: Evidence, search: Additions) -> Html:
     """Return the combinations to add to training first, with the effect of each."""
-    if not search.steps:
+    if search.determined == 1.0:
+        return tag(
+            "p",
+            "None is needed: training determines all combinations of test.",
+            class_="answer",
+        )
+    # At the end of the list are those that settle nothing more.
+    shares = [search.determined, *(step.determined for step in search.steps)]
+    n_settling = 1 + max(
+        (i for i in range(len(search.steps)) if shares[i + 1] > shares[i]), default=-1
+    )
+    settling = search.steps[:n_settling]
+    if not settling:
         return join(
             tag("p", "None is recommended.", class_="answer"), remarks(search.remarks, None)
         )
     starts = [(search.determined, search.eigenvalue)]
-    starts += [(step.determined, step.eigenvalue) for step in search.steps[:-1]]
-    changes = list(zip(starts, search.steps, strict=True))
-    needed = sum(before[0] < 1.0 for before, _ in changes)
-    settling, further_changes = changes[:needed], changes[needed:]
+    starts += [(step.determined, step.eigenvalue) for step in settling[:-1]]
     return join(
-        tag("p", _aim(settling != [])),
-        tag("p", _further_additions(evidence, search), class_="answer")
-        if search.steps[-1].determined < 1
+        tag("p", AIM),
+        tag("p", _further_additions(evidence, n_settling), class_="answer")
+        if settling[-1].determined < 1
         else None,
-        _added(evidence.case, settling, 1, "Combinations to add to training first"),
-        _added(
-            evidence.case,
-            further_changes,
-            1 + len(settling),
-            "Further combinations, so that more of what is learned carries over"
-            if settling
-            else "Combinations to add, so that more of what is learned carries over",
-        ),
+        _added(evidence.case, list(zip(starts, settling, strict=True))),
         tag(
             "details",
             tag("summary", "Criteria of the search"),
@@ -58,26 +66,9 @@ def additions(evidence: Evidence, search: Additions) -> Html:
     )
 
 
-def _aim(settling: bool) -> str:
-    words = (
-        "Combinations are chosen one at a time, each given those before it. The choice does not "
-        "use their targets; it maximises "
-    )
-    leak = (
-        "how much of what is learned carries over to held-out combinations where it carries over "
-        "least (the larger the smallest eigenvalue below, the more)."
-    )
-    if not settling:
-        return f"{words}{leak} Training already determines every held-out combination."
-    return (
-        f"{words}the share of the test split's combinations that training then determines, and "
-        f"second {leak}"
-    )
-
-
-def _further_additions(evidence: Evidence, search: Additions) -> str:
+def _further_additions(evidence: Evidence, n_steps: int) -> str:
     """Return the number of additions that determine all, if those listed do not."""
-    n_steps, free = len(search.steps), None
+    free = None
     if evidence.determination is not None:
         free = evidence.determination.free_dimensions
     if free is not None and free > n_steps:
@@ -86,28 +77,20 @@ def _further_additions(evidence: Evidence, search: Additions) -> str:
     return f"{count(n_steps, 'addition')} {are} listed; to determine all takes more."
 
 
-def _added(
-    case: Case,
-    changes: list[tuple[tuple[float, float], Addition]],
-    first: int,
-    caption: str,
-) -> Html | None:
+def _added(case: Case, changes: list[tuple[tuple[float, float], Addition]]) -> Html:
     """Return a table of additions with the quantities that change."""
-    if not changes:
-        return None
-    has_share = any(before[0] < 1.0 for before, _ in changes)
     shares = [changes[0][0][0], *(step.determined for _, step in changes)]
     of_shares = determined_changes(shares, len(case.held_out), share)
     has_eigenvalue = np.isfinite([[before[1], step.eigenvalue] for before, step in changes]).any()
     lines = []
-    for i, (before, step) in enumerate(changes):
-        name = f"{first + i}. {combination(case.task, step.values)}"
+    for i, (before, step) in enumerate(changes, 1):
+        name = f"{i}. {combination(case.task, step.values)}"
         lines.append(
             [
                 join(name, tag("small", "held out: move it into training"))
                 if step.held_out
                 else name,
-                *([" → ".join(of_shares[i])] if has_share else []),
+                " → ".join(of_shares[i - 1]),
                 *(
                     [f"{number(before[1], 3)} → {number(step.eigenvalue, 3)}"]
                     if has_eigenvalue
@@ -116,12 +99,8 @@ def _added(
             ]
         )
     return table(
-        [
-            "Add",
-            *(["Determined"] if has_share else []),
-            *(["Smallest eigenvalue"] if has_eigenvalue else []),
-        ],
+        ["Add", "Determined", *(["Smallest eigenvalue"] if has_eigenvalue else [])],
         lines,
-        caption=caption,
+        caption="Combinations to add to training first",
         numbers=(1, 2),
     )

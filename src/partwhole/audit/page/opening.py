@@ -13,6 +13,7 @@ from partwhole.audit.case import TRAIN, AuditTable
 from partwhole.audit.headline import doubted_at_the_measured, headline
 from partwhole.audit.page.words import number, share
 from partwhole.audit.predictions_in_words import representation_name
+from partwhole.audit.remainder import without_unseen
 from partwhole.audit.wording import count, listed, printable, terms_of
 from partwhole.page import Html, join, tag
 
@@ -145,6 +146,9 @@ def _learners(report: AuditReport) -> Html:
 def _tiles(report: AuditReport) -> Html:
     h = sum(len(evidence.case.held_out) for evidence in report.evidence)
     solved = {True: "yes", False: "no", None: "not decided"}[report.solvable]
+    rests = [without_unseen(item, 1.0).solvability for item in report.evidence]
+    if report.solvable is False and all(rest is None or rest.solvable for rest in rests):
+        solved = "no (yes without unseen values)"
     scores = "–"
     points = [p for e in report.evidence if e.prediction for p in [e.prediction]]
     at = ""

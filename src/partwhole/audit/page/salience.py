@@ -8,7 +8,7 @@ from partwhole.audit.case import Case
 from partwhole.audit.page.charts import drawing
 from partwhole.audit.page.words import number, share
 from partwhole.audit.predicted import SalienceSweep
-from partwhole.audit.predictions_in_words import SALIENCE, salience_range, too_salient
+from partwhole.audit.predictions_in_words import salience_range, strictest, too_salient
 from partwhole.audit.wording import printable
 from partwhole.page import Html, join, table, tag
 
@@ -41,15 +41,7 @@ def salience(case: Case, sweep: SalienceSweep) -> Html:
 def _summary(case: Case, sweep: SalienceSweep) -> str:
     if not sweep.is_right:
         return too_salient(case, sweep) or "One of the learners could not be computed."
-    limits = zip(case.table.names, *sweep.range_of_all, strict=True)
-    limited = [
-        salience_range(printable(name), low, high)
-        for name, low, high in limits
-        if low > 0.0 or high < math.inf
-    ]
-    if not limited:
-        return f"All are right at every salience that was tried ({SALIENCE}), for each learner."
-    return f"All are right {'; and '.join(limited)} ({SALIENCE}), for each learner."
+    return strictest(case, sweep)
 
 
 def _picture(names: list[str], sweep: SalienceSweep) -> Html:

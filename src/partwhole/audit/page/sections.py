@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Coverage, Evidence
+from partwhole.audit.evidence import Coverage, Evidence, Rung
 from partwhole.audit.outputs.machine import MOST_ITEMS
 from partwhole.audit.page.cells import grids
 from partwhole.audit.page.grid import board
@@ -82,7 +82,7 @@ def _ladder(evidence: Evidence) -> Html:
                 f"{rung.unseen:,} of {rung.in_test:,}",
                 determined,
                 words[rung.solvable],
-                share(rung.fitted) if case.table.has_target else "–",
+                _fit(case, rung),
                 f"{rung.seconds:.1f} s",
             ]
         )
@@ -108,12 +108,19 @@ def _ladder(evidence: Evidence) -> Html:
             "training has, and how many of those in held-out combinations it lacks. Determined: "
             "held-out combinations to which all learners of the order that fit training give the "
             "same answer. Solvable: whether one of them can answer all. Fitted: the share of "
-            "training that they explain.",
+            "training that they explain; it is not needed where training determines nothing.",
             numbers=(1, 2, 3, 5, 6),
         ),
         named,
         tag("p", words, class_="quiet") if (words := further_orders(evidence)) else None,
     )
+
+
+def _fit(case: Case, rung: Rung) -> str:
+    """Return how well training is fitted, or that it does not matter."""
+    if case.table.has_target and not rung.possible:
+        return "not needed"
+    return share(rung.fitted) if case.table.has_target else "–"
 
 
 def _graph(coverage: Coverage, case: Case) -> Html | None:
