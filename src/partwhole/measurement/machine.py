@@ -179,6 +179,7 @@ def _time_course(measurement: Measurement) -> dict[str, Any] | None:
                 "part": course.parts[:, j].tolist(),
                 "low": course.low[:, j].tolist(),
                 "high": course.high[:, j].tolist(),
+                "margin": course.margin[:, j].tolist(),
             }
             for j, members in enumerate(measurement.saliences.saliences)
         ],

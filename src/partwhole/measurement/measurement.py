@@ -25,7 +25,7 @@ from partwhole.measurement.abstraction import (
 from partwhole.measurement.classifiers import classifier_of
 from partwhole.measurement.notes import in_conditions, notes_on_columns, notes_on_neurons, printed
 from partwhole.measurement.separation import not_apart
-from partwhole.measurement.time_course import TimeCourse, time_course_of
+from partwhole.measurement.time_course import TimeCourse, note_on_times, time_course_of
 from partwhole.measures._samples import Whiten
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
 from partwhole.measures.graded_similarity import (
@@ -372,7 +372,7 @@ def measure(
     if not_apart(of_neurons):
         # Shares of nothing have no structure to speak of.
         of_saliences = [note for note in of_saliences if not note.startswith(STRUCTURE)]
-    notes = [*recording.notes, *of_saliences]
+    notes = [*recording.notes, *note_on_times(recording, window), *of_saliences]
     if len(static.blocks) > 1:
         notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
     notes += [*notes_on_columns(static), *notes_on_neurons(static), *reasons, *more]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partwhole.audit.page.words import number
 from partwhole.measurement.classifiers import readouts_in_words
 from partwhole.measurement.readout_words import readout_in_words, sets_in_words, verdicts_of
 from partwhole.measurement.verdicts import (
@@ -90,14 +91,25 @@ def _peaks(measurement: Measurement) -> list[str]:
     assert course is not None
     lines = []
     for column, members in enumerate(measurement.saliences.saliences):
-        values = course.parts[:, column]
-        if np.isnan(values).all():
+        above = course.is_above[:, column]
+        if not above.any():
             continue
-        place = int(np.nanargmax(values))
+        values, margin = course.parts[:, column], course.margin[:, column]
+        place = int(np.argmax(np.where(above, values, -np.inf)))
+        ends = [f"{end:.3g}" for end in values[place] + margin[place] * np.array([-1.0, 1.0])]
         name = set_in_words(measurement.recording.names, members)
-        lines.append(f"  {name}: largest, {values[place]:.3g}, at {course.times[place]:g}")
-    title = "Parts of the squared distance between conditions over time, in squared units:"
-    return [title, *lines] if lines else []
+        lines.append(
+            f"  {name}: largest, {values[place]:.3g} ({' to '.join(ends)}), at "
+            f"{number(float(course.times[place]))}"
+        )
+    title = (
+        "Parts of the squared distance between conditions over time, in squared units (intervals "
+        "hold for all times and sets of components together):"
+    )
+    if not lines:
+        no_interval = bool(np.isnan(course.margin).all())
+        lines = ["  no intervals" if no_interval else "  no part is above 0 at any time"]
+    return [*_folded(title), *lines]
 
 
 def _folded(sentence: str, indent: str = "") -> list[str]:

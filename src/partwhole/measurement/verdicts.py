@@ -53,7 +53,9 @@ def headline(measurement: Measurement) -> str:
     """Return how compositional the recording is, in a sentence or two."""
     result, names = measurement.saliences, measurement.recording.names
     if reason := not_apart(result):
-        return f"These trials do not show that conditions differ: {reason}."
+        return _at_a_time(measurement) or (
+            f"These trials do not show that conditions differ: {reason}."
+        )
     if len(names) == 1:
         return f"With {names[0]} alone there is nothing to combine: add a second column."
     if followed := followers(measurement.recording):
@@ -85,6 +87,20 @@ def headline(measurement: Measurement) -> str:
             else " That is a mean over conditions: their similarity depends on more than parts."
         )
     return sentence
+
+
+def _at_a_time(measurement: Measurement) -> str:
+    """Return that conditions differ at a time though their mean does not; empty if at none."""
+    course, window = measurement.time_course, measurement.settings["window"]
+    if course is None or not course.clearest[1]:
+        return ""
+    time, n_times = course.clearest
+    others = f" and {n_times - 1} other time{'s' * (n_times > 2)}" if n_times > 1 else ""
+    averaged = "all times" if window is None else f"times from {window[0]:g} to {window[1]:g}"
+    return (
+        f"Averaged over {averaged} these trials do not show that conditions differ; at "
+        f"{number(time)}{others} they do: see the time course."
+    )
 
 
 def _of_one(measurement: Measurement) -> str:

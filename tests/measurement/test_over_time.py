@@ -1,0 +1,106 @@
+"""What a measurement says of responses over time, where their mean over time says little."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from quick_measures import quick
+
+import partwhole as pw
+from partwhole.measurement.time_course import time_course_of
+from partwhole.measurement.verdicts import headline
+
+ROWS = np.repeat(list(product(range(2), range(2))), 10, axis=0)
+
+
+def movie(seed, signal=(), groups=None):
+    """Return noise at 20 times, with values of shape apart at some of them."""
+    rng = np.random.default_rng(seed)
+    responses = rng.normal(size=(len(ROWS), 30, 20))
+    of_shape = rng.normal(size=(2, 30))[ROWS[:, 0]]
+    for time, size in dict(signal).items():
+        responses[:, :, time] += size * of_shape
+    table = {"shape": ROWS[:, 0], "colour": ROWS[:, 1]}
+    return pw.recordings.from_trials(responses, table, groups=groups)
+
+
+@cache
+def measured(signal=(), window=None):
+    return quick(movie(3, signal), bootstrap=100, held_out="none", window=window)
+
+
+def words(result):
+    return " ".join(result.describe().split())
+
+
+@pytest.mark.parametrize(("signal", "window", "averaged", "when"), [
+    (((17, 0.7),), None, "all times", "17"),
+    (((17, 3.0), (3, -2.0)), (4.0, 9.0), "times from 4 to 9", "17 and 1 other time"),
+    # Opposite signals: their mean is noise.
+    (((17, 2.0), (3, -1.0), (4, -1.0)), None, "all times", "17 and 2 other times"),
+])  # fmt: skip
+def test_a_time_that_the_mean_hides_is_in_the_headline(signal, window, averaged, when):
+    result = measured(signal, window)
+    assert headline(result) == (
+        f"Averaged over {averaged} these trials do not show that conditions differ; at {when} they "
+        "do: see the time course."
+    )
+    assert headline(result) in words(result)
+
+
+def test_noise_has_no_time_at_which_conditions_differ():
+    assert headline(measured()).startswith("These trials do not show that conditions differ: ")
+    assert words(measured()).count("no part is above 0 at any time") == 1
+    assert "largest" not in words(measured())
+    # Of 30 recordings, where most have an interval above 0 among sixty that hold by themselves.
+    courses = [time_course_of(movie(seed), "none", 60, 0, False) for seed in range(30)]
+    assert sum((course.low > 0.0).any() for course in courses) > 10
+    assert sum(course.is_above.any() for course in courses) <= 5
+
+
+def test_the_largest_part_is_printed_with_its_interval():
+    result = measured(((17, 0.7),))
+    course = result.time_course
+    assert course is not None
+    (peak,) = re.findall(r"(\S+): largest, (\S+) \((\S+) to (\S+)\), at (\d+)", words(result))
+    assert (peak[0], peak[4]) == ("shape", "17")
+    value, low, high = map(float, peak[1:4])
+    assert 0.0 < low < value < high
+    # All times and sets together: wider than the interval of this one.
+    assert low < course.low[17, 0] < course.high[17, 0] < high
+    saved = json.loads(result.to_json())["time_course"]["parts_of_squared_distance"][0]
+    assert saved["part"][17] - saved["margin"][17] == pytest.approx(low, rel=0.01)
+
+
+def test_intervals_of_all_times_hold_the_truth():
+    """Of a hundred recordings at five times, in 95 on average, as of single intervals."""
+    covered = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        of_shape = np.array([[-1.0], [1.0]]) * np.ones(20)
+        responses = of_shape[ROWS[:, 0], :, None] + 2.0 * rng.normal(size=(len(ROWS), 20, 5))
+        recording = pw.recordings.from_trials(responses, ROWS)
+        course = time_course_of(recording, "none", 300, 0, False)
+        # Half the squared distance of conditions that share nothing, 20 neurons apart by 2.
+        truth = [40.0, 0.0, 0.0]
+        covered.append((np.abs(course.parts - truth) <= course.margin).all())
+    assert np.mean(covered) > 0.88
+
+
+def test_without_intervals_nothing_is_said_to_be_above_0():
+    few = quick(movie(2, ((17, 2.0),), np.tile([0, 1], 20)), bootstrap=20, held_out="none")
+    assert "together): no intervals" in words(few)
+
+
+def test_that_all_else_is_an_average_is_noted():
+    note = "all but the time course is an average over {}; choose others with window=(start, stop)"
+    assert note.format("20 times (0 to 19)") in measured().notes
+    windowed = measured(((17, 3.0), (3, -2.0)), (4.0, 9.0))
+    assert note.format("6 times (4 to 9)") in windowed.notes
+    single = measured((), (4.0, 4.5))
+    assert not any("is an average over" in note for note in single.notes)
