@@ -519,6 +519,13 @@ def test_a_split_is_held_out_in_sets(tmp_path, capsys):
     assert "shape (3) x colour (3)" in capsys.readouterr().out
     with pytest.raises(InputError, match="a split has training trials and others; got the entr"):
         measure_files(*paths, split="part", groups="run", train="fit")
+    table.assign(part="train").to_csv(tmp_path / "conditions.csv", index=False)
+    with pytest.raises(InputError) as error:
+        measure_files(*paths, split="part", groups="run")
+    assert str(error.value) == (
+        "a split has training trials and others; got one entry in all trials of 'part'; name "
+        "another column by --split"
+    )
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])

@@ -367,3 +367,25 @@ def test_constant_neurons_are_noted():
     responses[sessions == 0, 8] = np.nan
     (note,) = notes_on_neurons(named(responses, sessions=sessions, missing="drop"))
     assert note.startswith("2 neurons have")
+
+
+def test_components_with_one_value_take_no_part():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(GRID, columns=["shape", "colour"])
+    responses = parts(rng)
+    with_constant = pw.recordings.from_trials(responses, table.assign(subject="M1"))
+    result = quick(with_constant, bootstrap=20)
+    note = "subject has one value in all trials and was left out"
+    assert result.notes.count(note) == 1
+    assert f"- {note}" in result.describe()
+    expected = quick(named(responses), bootstrap=20)
+    assert result.saliences.saliences == expected.saliences.saliences
+    assert result.to_frame("all").equals(expected.to_frame("all"))
+    # Also where it is some of the trials that have one value.
+    half = np.arange(len(GRID)) % 2
+    table["subject"] = half
+    selected = pw.recordings.from_trials(responses, table).select(half == 0)
+    result = quick(selected, bootstrap=20, held_out="none")
+    assert note in result.notes
+    expected = quick(named(responses[half == 0], GRID[half == 0]), bootstrap=20, held_out="none")
+    assert result.saliences.saliences == expected.saliences.saliences

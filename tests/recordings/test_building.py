@@ -327,6 +327,28 @@ def test_a_component_that_is_passed_as_groups_too_is_noted():
     assert from_trials(R, TABLE, groups=TABLE["run"].to_numpy()[::-1]).notes == ()
 
 
+def test_columns_with_one_value_are_left_out_and_noted():
+    table = pd.DataFrame({"subject": ["M1"] * 8, "shape": list("ddss") * 2, "day": [3] * 8})
+    recording = from_trials(R, table)
+    assert repr(recording) == "Recording(8 trials of 5 neurons, 2 conditions: shape (2))"
+    np.testing.assert_array_equal(recording.components, from_trials(R, table[["shape"]]).components)
+    assert recording.notes == (
+        "subject has one value in all trials and was left out",
+        "day has one value in all trials and was left out",
+    )
+    # Trials that are dropped can leave a single value.
+    table["day"] = [None, *["sunday"] * 7]
+    table.loc[0, "subject"] = "M2"
+    recording = from_trials(R, table, missing="drop")
+    assert recording.names == ("shape",)
+    assert refusal(R, table[["subject"]].assign(subject="M1")) == (
+        "a recording has two conditions or more; got the same condition in all trials; add trials "
+        "of others"
+    )
+    # Groups and sessions are no components.
+    assert from_trials(R, table[["shape", "subject"]], sessions=["monday"] * 8).sessions is not None
+
+
 def test_groups_and_sessions_together():
     table = TABLE.assign(day=["mon"] * 8)
     recording = from_trials(R, table, groups="run", sessions="day", components=["colour"])

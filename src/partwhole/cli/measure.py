@@ -125,6 +125,14 @@ def _marked(recording: Recording, split: str, train: str) -> tuple[Recording, np
     """Return the recording without its split, and a mask of trials for each held-out set."""
     import numpy as np
 
+    from partwhole.recordings.building import one_value
+
+    require(
+        one_value(split) not in recording.notes,
+        "a split has training trials and others",
+        f"one entry in all trials of {split!r}",
+        "name another column by --split",
+    )
     rest, entries = recording.split_off(split)
     marks = np.array([str(entry) for entry in entries])
     sets = [name for name in dict.fromkeys(marks) if name != train]

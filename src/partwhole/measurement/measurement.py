@@ -23,7 +23,13 @@ from partwhole.measurement.abstraction import (
     together,
 )
 from partwhole.measurement.classifiers import classifier_of
-from partwhole.measurement.notes import in_conditions, notes_on_columns, notes_on_neurons, printed
+from partwhole.measurement.notes import (
+    in_conditions,
+    notes_on_columns,
+    notes_on_neurons,
+    printed,
+    varying,
+)
 from partwhole.measurement.separation import not_apart
 from partwhole.measurement.time_course import TimeCourse, note_on_times, time_course_of
 from partwhole.measures._samples import Whiten
@@ -68,7 +74,7 @@ class Measurement:
     Parameters
     ----------
     recording : Recording
-        As it was passed.
+        As it was passed, without components that have one value in all trials.
     source : str
         What it was read from, for people; may be empty.
     saliences : Salience
@@ -267,7 +273,8 @@ def measure(
     Parameters
     ----------
     recording : Recording
-        From `partwhole.recordings.from_trials` or `partwhole.recordings.read`.
+        From `partwhole.recordings.from_trials` or `partwhole.recordings.read`. Components with one
+        value in all trials, as `Recording.select` can leave them, are left out, and noted.
     held_out : {"each", "pairs", "none"} or bool array, keyword-only, default "each"
         Hold out every condition by itself, every two of them together, or none; or the conditions
         whose trials are marked, shape (n,), or (F, n) for several sets.
@@ -321,6 +328,7 @@ def measure(
         f"responses of shape {recording.responses.shape}",
         "leave window out",
     )
+    recording, left_out = varying(recording)
     averaged = recording if window is None else recording.averaged(*window)
     static = averaged.averaged()
     require(
@@ -372,7 +380,7 @@ def measure(
     if not_apart(of_neurons):
         # Shares of nothing have no structure to speak of.
         of_saliences = [note for note in of_saliences if not note.startswith(STRUCTURE)]
-    notes = [*recording.notes, *note_on_times(recording, window), *of_saliences]
+    notes = [*recording.notes, *left_out, *note_on_times(recording, window), *of_saliences]
     if len(static.blocks) > 1:
         notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
     notes += [*notes_on_columns(static), *notes_on_neurons(static), *reasons, *more]

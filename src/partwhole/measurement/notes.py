@@ -10,6 +10,7 @@ import numpy as np
 
 from partwhole._checks import InputError
 from partwhole.recordings import Recording
+from partwhole.recordings.building import one_value
 
 # Columns that seldom are a part of a condition, and what stands beside such a word in a name.
 MARKS = {
@@ -33,6 +34,15 @@ def marks(name: str) -> bool:
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
     left = [word for word in map(str.lower, words) if word not in BESIDE]
     return bool(left) and all({word, word.removesuffix("s")} & MARKS for word in left)
+
+
+def varying(recording: Recording) -> tuple[Recording, list[str]]:
+    """Return the recording without components of a single value, and a note for each of these."""
+    constant = np.ptp(recording.components, axis=0) == 0
+    names = [name for name, alone in zip(recording.names, constant, strict=True) if alone]
+    for name in names:
+        recording = recording.split_off(name)[0]
+    return recording, [one_value(name) for name in names]
 
 
 def notes_on_columns(recording: Recording) -> list[str]:

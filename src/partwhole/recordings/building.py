@@ -52,7 +52,7 @@ def from_trials(
         become text.
     components : sequence of str, keyword-only, optional
         Columns of the table that name the condition; by default all but those of `groups` and
-        `sessions`.
+        `sessions`. Columns with one value in all trials are left out, and noted.
     groups : column name or array, shape (n,), keyword-only, optional
         Runs or blocks, whose trials may share noise. Measures then multiply trials of different
         groups alone.
@@ -91,6 +91,8 @@ def from_trials(
     parts = _roles(table, components, {"groups": groups, "sessions": sessions})
     array, parts, notes = _complete(array, parts, missing)
     notes += _passed_twice(parts)
+    parts, constant = _varying(parts)
+    notes += constant
     chosen = [name for role, name in parts if role == "component"]
     codes, values = zip(*(value_codes(parts["component", name]) for name in chosen), strict=True)
     coded = np.column_stack(codes)
@@ -183,6 +185,28 @@ def _passed_twice(parts: dict[tuple[str, str], pd.Series]) -> tuple[str, ...]:
         for role, array in others.items()
         if part == "component" and np.array_equal(column.to_numpy(), array)
     )
+
+
+def _varying(
+    parts: dict[tuple[str, str], pd.Series],
+) -> tuple[dict[tuple[str, str], pd.Series], tuple[str, ...]]:
+    """Return columns without components of a single value, and a note for each of these.
+
+    No two conditions differ in them. If no component has more, all are kept, for the error.
+    """
+    is_constant = {
+        part: part[0] == "component" and column.nunique() == 1 for part, column in parts.items()
+    }
+    n_components = sum(role == "component" for role, _ in parts)
+    if sum(is_constant.values()) == n_components:
+        return parts, ()
+    kept = {part: column for part, column in parts.items() if not is_constant[part]}
+    return kept, tuple(one_value(name) for (_, name), alone in is_constant.items() if alone)
+
+
+def one_value(name: str) -> str:
+    """Return that a component was left out, as all trials have one value of it."""
+    return f"{name} has one value in all trials and was left out"
 
 
 def _complete(
