@@ -16,7 +16,13 @@ from quick_measures import quick
 import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.measurement import measurement as module
-from partwhole.measurement.notes import followers, marks, notes_on_columns, notes_on_neurons
+from partwhole.measurement.notes import (
+    followers,
+    marks,
+    notes_on_columns,
+    notes_on_labels,
+    notes_on_neurons,
+)
 from partwhole.measurement.readout_words import readout_in_words, verdicts_of
 from partwhole.measurement.separation import separation_of
 from partwhole.measurement.verdicts import (
@@ -389,3 +395,39 @@ def test_components_with_one_value_take_no_part():
     assert note in result.notes
     expected = quick(named(responses[half == 0], GRID[half == 0]), bootstrap=20, held_out="none")
     assert result.saliences.saliences == expected.saliences.saliences
+
+
+@pytest.mark.parametrize(("labels", "said"), [
+    ([0.1, 0.3, 0.1 + 0.2],
+     "equal to within rounding, 0.3 and 0.30000000000000004: round them"),
+    ([float(np.float32(0.1)), 0.1, 7],
+     "equal to within rounding, 0.1 and 0.10000000149011612: round them"),
+    ([0.0, 1e-17, 1.0], "equal to within rounding, 0.0 and 1e-17: round them"),
+    (["Disc ", "disc", "ring"],
+     "that differ in blanks or case alone, 'Disc ' and 'disc': are they one value?"),
+    (["a b", "A  b", "a b "],
+     "that differ in blanks or case alone, 'A  b', 'a b' and 'a b ': are they one value?"),
+    (["disc", "disk", "ring"], None), ([1e-3, 1.001e-3, 1.0], None), ([False, True], None),
+    (["1", "1.0"], None), ([1, 2, 3], None),
+])  # fmt: skip
+def test_labels_that_may_be_one_value_are_noted(labels, said):
+    codes = np.arange(6 * len(labels)) % len(labels)
+    table = {"ori": [labels[i] for i in codes], "half": np.arange(len(codes)) // 3 % 2}
+    responses = np.random.default_rng(0).normal(size=(len(codes), 4))
+    notes = notes_on_labels(pw.recordings.from_trials(responses, table))
+    assert notes == ([] if said is None else [f"ori has values {said}"])
+
+
+def test_labels_are_printed_with_six_digits_where_these_keep_them_apart():
+    rng = np.random.default_rng(0)
+    for third, printed in ((0.5, "0.3"), (0.3, "0.30000000000000004")):
+        levels = np.array([0.1, 0.1 + 0.2, third])
+        table = {"ori": levels[GRID[:, 0] % 3], "colour": GRID[:, 1]}
+        result = quick(pw.recordings.from_trials(parts(rng), table), bootstrap=20)
+        page = result.to_html()
+        assert f"ori: 0.1, {printed}" in page.replace("0.3, 0.30000000000000004", printed)
+        assert f"{printed}, 0" in page
+        assert ("0.30000000000000004" in page) == (third == 0.3)
+        # Frames have labels as they are.
+        assert 0.1 + 0.2 in result.to_frame()["ori"].to_numpy()
+        assert any("equal to within rounding" in note for note in result.notes) == (third == 0.3)

@@ -23,13 +23,7 @@ from partwhole.measurement.abstraction import (
     together,
 )
 from partwhole.measurement.classifiers import classifier_of
-from partwhole.measurement.notes import (
-    in_conditions,
-    notes_on_columns,
-    notes_on_neurons,
-    printed,
-    varying,
-)
+from partwhole.measurement.notes import in_conditions, notes_on, printed, varying
 from partwhole.measurement.separation import not_apart
 from partwhole.measurement.time_course import TimeCourse, note_on_times, time_course_of
 from partwhole.measures._samples import Whiten
@@ -383,7 +377,7 @@ def measure(
     notes = [*recording.notes, *left_out, *note_on_times(recording, window), *of_saliences]
     if len(static.blocks) > 1:
         notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
-    notes += [*notes_on_columns(static), *notes_on_neurons(static), *reasons, *more]
+    notes += [*notes_on(static), *reasons, *more]
     readouts = None
     if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import permutations
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise, permutations
+from numbers import Real
 
 import numpy as np
 
@@ -18,6 +19,8 @@ MARKS = {
     "sub", "subj", "subject", "trial",
 }  # fmt: skip
 BESIDE = {"id", "idx", "index", "label", "n", "name", "no", "nr", "num", "number"}
+# Relative to the larger of two labels, as after single precision, and to the largest of all.
+ROUNDING, ROUNDING_OF_ALL = 1e-7, 1e-12
 # Numbers from which digits are left out.
 MANY = 1e9
 _DICHOTOMIES = re.compile(r"(?<= of )[\d,]+(?= balanced dichotomies)")
@@ -45,6 +48,13 @@ def varying(recording: Recording) -> tuple[Recording, list[str]]:
     return recording, [one_value(name) for name in names]
 
 
+def notes_on(recording: Recording) -> list[str]:
+    """Return what in columns, labels and neurons may be an oversight."""
+    return [
+        *notes_on_columns(recording), *notes_on_labels(recording), *notes_on_neurons(recording),
+    ]  # fmt: skip
+
+
 def notes_on_columns(recording: Recording) -> list[str]:
     """Return which components may be none, and which follow from another."""
     marked = [name for name in recording.names if marks(name)]
@@ -65,6 +75,61 @@ def notes_on_columns(recording: Recording) -> list[str]:
             "alone, so that these two cannot be told apart as parts; leave one of them out"
         )
     return notes
+
+
+def notes_on_labels(recording: Recording) -> list[str]:
+    """Return labels that may be one value: numbers but for rounding, text but for blanks or case.
+
+    Only labels that some trial has.
+    """
+    notes = []
+    columns = zip(recording.names, recording.values, recording.components.T, strict=True)
+    for name, values, column in columns:
+        present = [values[index] for index in np.unique(column)]
+        if alike := _equal_to_rounding(present):
+            words = listed([repr(float(value)) for value in alike])
+            notes.append(f"{name} has values equal to within rounding, {words}: round them")
+        if alike := _equal_but_for_form(present):
+            words = listed(list(map(repr, alike)))
+            notes.append(
+                f"{name} has values that differ in blanks or case alone, {words}: are they one "
+                "value?"
+            )
+    return notes
+
+
+def _equal_to_rounding(values: Sequence[Hashable]) -> list[float]:
+    """Return the first numbers that are equal to within rounding; empty if none are."""
+    numbers = sorted(float(v) for v in values if isinstance(v, Real) and not isinstance(v, bool))
+    least = ROUNDING_OF_ALL * max(map(abs, numbers), default=0.0)
+    alike: list[float] = []
+    for low, high in pairwise(numbers):
+        if high - low <= max(ROUNDING * max(abs(low), abs(high)), least):
+            alike += [high] if alike else [low, high]
+        elif alike:
+            break
+    return alike
+
+
+def _equal_but_for_form(values: Sequence[Hashable]) -> list[str]:
+    """Return the first texts that differ in blanks or case alone; empty if none do."""
+    by_form: dict[str, list[str]] = {}
+    for value in values:
+        if isinstance(value, str):
+            by_form.setdefault(" ".join(value.split()).casefold(), []).append(value)
+    return next((texts for texts in by_form.values() if len(texts) > 1), [])
+
+
+def labels_in_words(values: Sequence[Hashable]) -> list[str]:
+    """Return labels as they are printed: numbers with six digits if these keep all apart.
+
+    Examples
+    --------
+    >>> labels_in_words((0.1 + 0.2, 0.5, "all")), labels_in_words((0.3, 0.1 + 0.2))
+    (['0.3', '0.5', 'all'], ['0.3', '0.30000000000000004'])
+    """
+    short = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    return short if len({*short}) == len(short) else list(map(str, values))
 
 
 def notes_on_neurons(recording: Recording) -> list[str]:

@@ -14,6 +14,7 @@ from partwhole.audit.page.words import number, share
 from partwhole.audit.wording import printable
 from partwhole.measurement import charts
 from partwhole.measurement.classifiers import readouts_in_words
+from partwhole.measurement.notes import labels_in_words
 from partwhole.measurement.readout_words import (
     NO_CHANCE,
     from_saliences,
@@ -40,6 +41,7 @@ from partwhole.page import Html, join, page, section, table, tag
 
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
+    from partwhole.recordings import Recording
 
 MOST_ROWS, MOST_VALUES = 200, 12
 OVER = {"groups": "groups of trials", "trials": "trials"}
@@ -273,14 +275,14 @@ def _held_out(measurement: Measurement) -> Html | None:
     sizes, sets = readouts.held_out.sum(axis=1), sets_in_words(readouts)
     rows = []
     for row, condition in enumerate(readouts.condition.tolist()):
-        label = printable(recording.label(condition), 60)
+        label = _label(recording, condition)
         number_of_set = int(readouts.set_of_row[row])
         if len(sizes) > 1 and sizes.max() > 2:
             label = join(label, tag("small", f"set {number_of_set}"))
         elif sizes[number_of_set] == 2:
             others = readouts.held_out[number_of_set].copy()
             others[condition] = False
-            together = printable(recording.label(int(np.argmax(others))), 60)
+            together = _label(recording, int(np.argmax(others)))
             label = join(label, tag("small", f"with {together}"))
         cells: list[object] = [label, str(counts[condition])]
         for j in range(len(readouts.labels)):
@@ -358,11 +360,19 @@ def _held_out(measurement: Measurement) -> Html | None:
     )  # fmt: skip
 
 
+def _label(recording: Recording, condition: int) -> str:
+    """Return the values of a condition in words."""
+    index = recording.conditions[condition].tolist()
+    words = zip(map(labels_in_words, recording.values), index, strict=True)
+    return printable(", ".join(labels[i] for labels, i in words), 60)
+
+
 def _design(measurement: Measurement) -> Html:
     recording = measurement.recording
-    parts = [f"{printable(name)}: {', '.join(printable(str(v), 30) for v in values[:MOST_VALUES])}"
+    listed_values = list(map(labels_in_words, recording.values))
+    parts = [f"{printable(name)}: {', '.join(printable(v, 30) for v in values[:MOST_VALUES])}"
              + (f" and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else "")
-             for name, values in zip(recording.names, recording.values, strict=True)]  # fmt: skip
+             for name, values in zip(recording.names, listed_values, strict=True)]  # fmt: skip
     listed = [tag("li", part) for part in parts]
     listed.append(tag("li", _settings(measurement)))
     for word, index in (("groups", recording.groups), ("sessions", recording.sessions)):
@@ -379,7 +389,7 @@ def _design(measurement: Measurement) -> Html:
         counts = np.zeros(sizes, dtype=int)
         np.add.at(counts, (recording.components[:, a], recording.components[:, b]), 1)
         names = [printable(recording.names[c], 24) for c in (a, b)]
-        values = [[printable(str(v), 6) for v in recording.values[c]] for c in (a, b)]
+        values = [[printable(v, 6) for v in listed_values[c]] for c in (a, b)]
         figures.append(tag("figure", charts.trial_grid(counts, names, values)))
     return join(tag("ul", listed), tag("div", figures, class_="charts") if figures else None)
 
