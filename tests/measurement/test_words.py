@@ -22,6 +22,8 @@ from partwhole.measurement.notes import (
     notes_on_columns,
     notes_on_labels,
     notes_on_neurons,
+    notes_on_scale,
+    notes_on_trials,
 )
 from partwhole.measurement.readout_words import readout_in_words, verdicts_of
 from partwhole.measurement.separation import separation_of
@@ -431,3 +433,58 @@ def test_labels_are_printed_with_six_digits_where_these_keep_them_apart():
         # Frames have labels as they are.
         assert 0.1 + 0.2 in result.to_frame()["ori"].to_numpy()
         assert any("equal to within rounding" in note for note in result.notes) == (third == 0.3)
+
+
+def test_a_neuron_in_other_units_is_noted():
+    responses = parts(np.random.default_rng(0), neurons=10)
+    assert notes_on_scale(named(responses), "none") == []
+    responses[:, 4] *= 1e4
+    (note,) = notes_on_scale(named(responses), "none")
+    assert note == (
+        "neuron 4 (from 0) has 99 % of the variance of all responses: see whether it is in other "
+        "units, or whiten with whiten='diagonal'"
+    )
+    assert note in quick(named(responses), bootstrap=20, held_out="none").notes
+    (note,) = notes_on_scale(named(responses), "diagonal")
+    assert note.endswith("see whether it is in other units")
+    # One of two neurons has half of it or more in any case.
+    assert notes_on_scale(named(responses[:, 4:6]), "none") == []
+    # A session that lacks it changes nothing.
+    sessions = np.arange(len(GRID)) % 2
+    responses[sessions == 0, 7] = np.nan
+    (note,) = notes_on_scale(named(responses, sessions=sessions), "none")
+    assert note.startswith("neuron 4 (from 0) has 99 %")
+
+
+def test_trials_far_from_their_condition_are_noted():
+    responses = parts(np.random.default_rng(0))
+    responses[57] = 1e3
+    (note,) = notes_on_trials(named(responses))
+    # An offset d of one of eight trials adds 49/64 of its square to its own deviation, and 1/64
+    # to those of seven others.
+    share = 49 / (49 + 7)
+    assert note == (
+        f"trial 57 (from 0) has {int(100 * share)} % of the squared deviations from condition "
+        "means: is it an artefact?"
+    )
+    assert note in quick(named(responses), bootstrap=20, held_out="none").notes
+    # Of two trials nobody can say which it is.
+    pairs = responses[56:58]
+    rows = np.repeat(list(product(range(4), range(3))), 2, axis=0)
+    few = parts(np.random.default_rng(0))[: len(rows)]
+    few[8:10] = pairs
+    (note,) = notes_on_trials(named(few, rows))
+    assert note.startswith("trials 8 and 9 (from 0) have 99 % of the squared deviations")
+    assert note.endswith(": are they artefacts?")
+    assert notes_on_trials(named(few[6:14], rows[6:14])) == []
+
+
+@pytest.mark.parametrize("neurons", [1, 3, 40])
+def test_noise_of_few_neurons_has_no_artefacts(neurons):
+    rows = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 5, axis=0)
+    noted = [
+        bool(notes_on_trials(named(np.random.default_rng(seed).normal(size=(20, neurons)), rows)))
+        for seed in range(200)
+    ]
+    # Of 40 neurons in none; of a single one a trial has a fifth in most recordings.
+    assert sum(noted) <= (10 if neurons == 1 else 0)

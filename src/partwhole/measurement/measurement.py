@@ -377,7 +377,7 @@ def measure(
     notes = [*recording.notes, *left_out, *note_on_times(recording, window), *of_saliences]
     if len(static.blocks) > 1:
         notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
-    notes += [*notes_on(static), *reasons, *more]
+    notes += [*notes_on(static, whiten), *reasons, *more]
     readouts = None
     if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.

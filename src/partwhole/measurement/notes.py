@@ -10,6 +10,7 @@ from numbers import Real
 import numpy as np
 
 from partwhole._checks import InputError
+from partwhole.measures._samples import Whiten
 from partwhole.recordings import Recording
 from partwhole.recordings.building import one_value
 
@@ -19,6 +20,10 @@ MARKS = {
     "sub", "subj", "subject", "trial",
 }  # fmt: skip
 BESIDE = {"id", "idx", "index", "label", "n", "name", "no", "nr", "num", "number"}
+# Share of the variance of all neurons, of three or more, above which one may be in other units.
+FEW_NEURONS, MOST_OF_VARIANCE = 3, 0.5
+# Of squared deviations from condition means, above which a trial may be an artefact.
+FEW_TRIALS, SHARE_OF_ARTEFACT, TIMES_MEDIAN = 20, 0.2, 25.0
 # Relative to the larger of two labels, as after single precision, and to the largest of all.
 ROUNDING, ROUNDING_OF_ALL = 1e-7, 1e-12
 # Numbers from which digits are left out.
@@ -48,10 +53,11 @@ def varying(recording: Recording) -> tuple[Recording, list[str]]:
     return recording, [one_value(name) for name in names]
 
 
-def notes_on(recording: Recording) -> list[str]:
-    """Return what in columns, labels and neurons may be an oversight."""
+def notes_on(recording: Recording, whiten: Whiten) -> list[str]:
+    """Return what in columns, labels, neurons and trials may be an oversight."""
     return [
         *notes_on_columns(recording), *notes_on_labels(recording), *notes_on_neurons(recording),
+        *notes_on_scale(recording, whiten), *notes_on_trials(recording),
     ]  # fmt: skip
 
 
@@ -144,6 +150,54 @@ def notes_on_neurons(recording: Recording) -> list[str]:
         f"{which} the same response in all trials, the first in column {constant[0]} (from 0): "
         "leave out what was not recorded"
     ]
+
+
+def notes_on_scale(recording: Recording, whiten: Whiten) -> list[str]:
+    """Return the neuron that has most of the variance over trials, of three neurons or more."""
+    if recording.n_neurons < FEW_NEURONS:
+        return []
+    variance = np.nanvar(recording.responses, axis=0)
+    loudest = int(variance.argmax())
+    share = float(variance[loudest] / variance.sum())
+    if share <= MOST_OF_VARIANCE:
+        return []
+    remedy = ", or whiten with whiten='diagonal'" * (whiten == "none")
+    return [
+        f"neuron {loudest} (from 0) has {_percent_below(share)} of the variance of all responses: "
+        f"see whether it is in other units{remedy}"
+    ]
+
+
+def notes_on_trials(recording: Recording) -> list[str]:
+    """Return trials that are so far from others of their condition that they may be artefacts.
+
+    Of twenty trials or more, those with over a fifth of the squared deviations from condition
+    means, and 25 times the median: of few trials of a single neuron one can have a fifth by
+    chance. With two trials of a condition both are as far from their mean.
+    """
+    if recording.n_trials < FEW_TRIALS:
+        return []
+    index, responses = recording.condition_of_trial, recording.responses
+    present = np.isfinite(responses)
+    member = np.eye(recording.n_conditions)[index]
+    sums = member.T @ np.where(present, responses, 0.0)
+    means = sums / np.maximum(member.T @ present.astype(float), 1.0)
+    squared = np.sum(np.where(present, responses - means[index], 0.0) ** 2, axis=1)
+    far = squared > max(SHARE_OF_ARTEFACT * squared.sum(), TIMES_MEDIAN * np.median(squared))
+    if not far.any():
+        return []
+    trials, share = np.flatnonzero(far), float(squared[far].sum() / squared.sum())
+    one = len(trials) == 1
+    return [
+        f"trial{'s' * (not one)} {listed(list(map(str, trials)))} (from 0) "
+        f"{'has' if one else 'have'} {_percent_below(share)} of the squared deviations from "
+        f"condition means: {'is it an artefact' if one else 'are they artefacts'}?"
+    ]
+
+
+def _percent_below(share: float) -> str:
+    """Return a share in whole percent that it reaches: less than all is below 100 %."""
+    return f"{np.floor(100.0 * share):.0f} %"
 
 
 def followers(recording: Recording) -> list[tuple[int, int]]:
