@@ -488,3 +488,48 @@ def test_noise_of_few_neurons_has_no_artefacts(neurons):
     ]
     # Of 40 neurons in none; of a single one a trial has a fifth in most recordings.
     assert sum(noted) <= (10 if neurons == 1 else 0)
+
+
+def of_shape(of_pair=0.0, names=("shape", "colour")):
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(4, 40))[GRID[:, 0]]
+    means = means + of_pair * rng.normal(size=(4, 4, 40))[GRID[:, 0], GRID[:, 1]]
+    return named(means + rng.normal(size=means.shape), names=names)
+
+
+def test_a_component_that_has_all_is_named():
+    result = pw.measure(of_shape(), bootstrap=50, held_out="none")
+    measured = result.saliences
+    values = (measured.saliences[0,], *measured.saliences_interval[0,])
+    share, low, high = (f"{100 * min(value, 1.0):.0f} %" for value in values)
+    assert headline(result) == (
+        f"shape by itself makes up {share} of what separates conditions ({low} to {high}); "
+        "colour has no measurable share."
+    )
+    both = quick(of_shape(of_pair=0.7), bootstrap=50, held_out="none")
+    assert headline(both).endswith("; colour has no measurable share but in combination.")
+    assert headline(of_parts()).startswith("Parts by themselves make up ")
+    # Decoders of colour: right by chance where the conditions left out have one shape, and wrong
+    # where these have two, as then those of training have the other shape more often.
+    general = result.abstraction.generalization
+    assert general.by_component["colour"] < 0.25
+    sentence = words_of(result.describe())
+    assert "; p = 1), below chance: decoders follow shape, which stands out" in sentence
+    assert sentence.count("below chance") == 1
+    assert words_of(result.to_html().split("<body", 1)[1]).count("below chance") == 1
+
+
+def test_of_combinations_decoders_are_not_said_to_follow_a_component():
+    """Neurons of shape, and of shape times colour: a decoder of colour errs in other shapes."""
+    rows = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 20, axis=0)
+    signs = 2 * rows - 1
+    clean = np.repeat(np.stack([signs[:, 0], signs.prod(axis=1)], axis=1), [30, 10], axis=1)
+    noisy = clean + np.random.default_rng(0).normal(size=clean.shape)
+    result = pw.measure(named(noisy, rows), bootstrap=50, held_out="none")
+    assert result.abstraction.generalization.by_component["colour"] < 0.05
+    assert "decoders follow shape" not in words_of(result.describe())
+    three = replace(result.abstraction.generalization, null=0.5 + np.zeros((9, 2)))
+    (_, colour, *_) = abstraction_in_words(
+        replace(result.abstraction, generalization=three), result.saliences
+    )
+    assert colour.endswith(", below chance: decoders follow what changes with other components")

@@ -102,7 +102,7 @@ def _opening(measurement: Measurement) -> Html:
     if readouts is not None:
         verdicts, kind = verdicts_of(readouts), readouts_in_words(readouts)
         said = [readout_in_words(readouts, verdicts, j) for j in range(len(readouts.labels))]
-        lines = [_unbroken(f"{printable(line, 300)}.") for line in said]
+        lines = [_unbroken(f"{printable(line, 400)}.") for line in said]
     source = f" · {printable(measurement.source)}" if measurement.source else ""
     return join(
         tag("p", f"partwhole measure{source}", class_="name"),
@@ -171,7 +171,7 @@ def _geometry(measurement: Measurement) -> Html:
     """Return how values differ and how many dimensions there are, beyond saliences."""
     lines = [grading_in_words(grading) for grading in measurement.gradings]
     lines += filter(None, [dimensions_in_words(measurement)])
-    return tag("ul", [tag("li", _unbroken(f"{printable(line, 300)}.")) for line in lines])
+    return tag("ul", [tag("li", _unbroken(f"{printable(line, 400)}.")) for line in lines])
 
 
 def _abstraction(measurement: Measurement) -> Html | None:
@@ -204,8 +204,8 @@ def _abstraction(measurement: Measurement) -> Html | None:
         if parallel is not None or general is not None
         else None,
         tag("div", figures, class_="charts") if figures else None,
-        tag("ul", [tag("li", _unbroken(f"{printable(sentence, 300)}."))
-                   for sentence in abstraction_in_words(measured)]),
+        tag("ul", [tag("li", _unbroken(f"{printable(sentence, 400)}."))
+                   for sentence in abstraction_in_words(measured, measurement.saliences)]),
     )  # fmt: skip
 
 
@@ -262,7 +262,7 @@ def _held_out(measurement: Measurement) -> Html | None:
         return None
     recording, verdicts = readouts.recording, verdicts_of(readouts)
     if verdicts.lacking.all():
-        return tag("ul", [tag("li", f"{printable(readout_in_words(readouts, verdicts, j), 300)}.")
+        return tag("ul", [tag("li", f"{printable(readout_in_words(readouts, verdicts, j), 400)}.")
                           for j in range(len(readouts.labels))])  # fmt: skip
     headings = ["condition", "trials"]
     alone = from_saliences(readouts)

@@ -46,7 +46,7 @@ def text(measurement: Measurement) -> str:
         lines += _folded(f"{dimensions}.")
     if measurement.abstraction is not None:
         lines += ["", "Abstraction, how alike components are encoded in all contexts:"]
-        for sentence in abstraction_in_words(measurement.abstraction):
+        for sentence in abstraction_in_words(measurement.abstraction, measurement.saliences):
             lines += _folded(f"  {sentence}")
     readouts = measurement.held_out
     if readouts is not None:

@@ -13,6 +13,7 @@ from partwhole.measurement.abstraction import Abstraction
 from partwhole.measurement.notes import followers, listed
 from partwhole.measurement.separation import not_apart
 from partwhole.measures._shares import quantiles, shares_of
+from partwhole.measures.abstraction import CrossConditionGeneralization
 from partwhole.measures.graded_similarity import GradedSimilarity
 from partwhole.measures.salience import Salience
 
@@ -76,7 +77,7 @@ def headline(measurement: Measurement) -> str:
         )
     # Without its noise a share can lie above 1 by chance.
     share, low, high = (min(value, 1.0) for value in (share, low, high))
-    sentence = (
+    sentence = _of_alone(measurement) or (
         f"Parts by themselves make up {percent(share)} of what separates conditions "
         f"({percent(low)} to {percent(high)})."
     )
@@ -100,6 +101,33 @@ def _at_a_time(measurement: Measurement) -> str:
     return (
         f"Averaged over {averaged} these trials do not show that conditions differ; at "
         f"{number(time)}{others} they do: see the time course."
+    )
+
+
+def alone(result: Salience) -> int | None:
+    """Return the only component whose salience has an interval above 0, if there is just one."""
+    above = [c for c in range(result.n_components) if result.saliences_interval[c,][0] > 0.0]
+    return above[0] if len(above) == 1 else None
+
+
+def _of_alone(measurement: Measurement) -> str:
+    """Return the share of the only component that has a measurable one; empty if several have."""
+    result, names = measurement.saliences, measurement.recording.names
+    if (c := alone(result)) is None:
+        return ""
+    share, *ends = (
+        percent(min(value, 1.0)) for value in (result.saliences[c,], *result.saliences_interval[c,])
+    )
+    others = [name for name in names if name != names[c]]
+    combined = any(
+        interval[0] > 0.0
+        for members, interval in result.saliences_interval.items()
+        if len(members) > 1
+    )
+    return (
+        f"{names[c]} by itself makes up {share} of what separates conditions "
+        f"({' to '.join(ends)}); {listed(others)} {'has' if len(others) == 1 else 'have'} no "
+        f"measurable share{' but in combination' * combined}."
     )
 
 
@@ -228,8 +256,12 @@ def dimensions_in_words(measurement: Measurement) -> str:
     )
 
 
-def abstraction_in_words(abstraction: Abstraction) -> list[str]:
-    """Return sentences on each component and on all conditions, without their full stops."""
+def abstraction_in_words(abstraction: Abstraction, saliences: Salience | None = None) -> list[str]:
+    """Return sentences on each component and on all conditions, without their full stops.
+
+    With saliences, also why decoders of a component without any are right less often than by
+    chance.
+    """
     parallel, general = abstraction.parallelism, abstraction.generalization
     sentences = []
     present = parallel if parallel is not None else general
@@ -249,6 +281,7 @@ def abstraction_in_words(abstraction: Abstraction) -> list[str]:
                 f"two of its values are decoded in {percent(general.by_component[name])} of "
                 f"trials of unseen conditions (with unrelated neurons {percent(chance)}; "
                 f"{p_in_words(general.p_by_component[name])})"
+                + _below_chance(general, c, saliences)
             )
         if parts:
             sentences.append(f"{name}: {'; '.join(parts)}")
@@ -260,6 +293,27 @@ def abstraction_in_words(abstraction: Abstraction) -> list[str]:
             f"{percent(shattered.chance)}, with unrelated neurons {percent(shattered.ceiling)})"
         )
     return sentences
+
+
+def _below_chance(
+    general: CrossConditionGeneralization, component: int, saliences: Salience | None
+) -> str:
+    """Return why decoders are right less often than in any draw of the null; empty if not.
+
+    Of the two values, training lacks one condition each. Where these differ in another component,
+    so do the conditions of training, and in the opposite direction; of two that agree in it,
+    decoders without a signal are right by chance.
+    """
+    null = general.null_by_component[:, component]
+    if not len(null) or general.by_component[general.names[component]] >= null.min():
+        return ""
+    lead = None if saliences is None else alone(saliences)
+    if lead is None or lead == component or saliences is None:
+        return ", below chance: decoders follow what changes with other components"
+    of_both = (saliences.saliences_interval[m][0] for m in saliences.saliences if len(m) > 1)
+    if any(low > 0.0 for low in of_both):
+        return ", below chance: decoders follow what changes with other components"
+    return f", below chance: decoders follow {general.names[lead]}, which stands out"
 
 
 def p_in_words(p: Real) -> str:
