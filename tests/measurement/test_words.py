@@ -25,7 +25,7 @@ from partwhole.measurement.notes import (
     notes_on_scale,
     notes_on_trials,
 )
-from partwhole.measurement.readout_words import readout_in_words, verdicts_of
+from partwhole.measurement.readout_words import Verdicts, readout_in_words, verdicts_of
 from partwhole.measurement.separation import separation_of
 from partwhole.measurement.verdicts import (
     abstraction_in_words,
@@ -533,3 +533,16 @@ def test_of_combinations_decoders_are_not_said_to_follow_a_component():
         replace(result.abstraction, generalization=three), result.saliences
     )
     assert colour.endswith(", below chance: decoders follow what changes with other components")
+
+
+@pytest.mark.parametrize(("counts", "said"), [
+    ((8, 3, 5, 0), "right at 8, wrong at 3, too few trials to say at 5 of 16"),
+    ((16, 0, 0, 0), "right at 16, wrong at 0 of 16"),
+    ((0, 0, 16, 0), "right at 0, wrong at 0, too few trials to say at 16 of 16"),
+    ((2, 1, 0, 13), "right at 2, wrong at 1 of 16; the penalty is too small at 13 of 16"),
+])  # fmt: skip
+def test_all_verdicts_are_counted(counts, said):
+    readouts = of_parts().held_out
+    words = np.repeat(["right", "wrong", "too few trials", "penalty too small"], counts)
+    verdicts = Verdicts(tuple((word, word) for word in words), np.zeros((16, 2), dtype=bool))
+    assert f" %; {said}" in readout_in_words(readouts, verdicts, 0)

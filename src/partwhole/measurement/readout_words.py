@@ -97,10 +97,12 @@ def readout_in_words(readouts: HeldOutReadouts, verdicts: Verdicts, label: int) 
     measured = percent(float(readouts.measured_accuracy[~lacking, label].mean()))
     predicted = percent(float(readouts.accuracy[~lacking, label].mean()))
     sentence = f"{name}: right in {measured} of trials, predicted {predicted}"
+    sentence += f"; right at {words.count(RIGHT)}, wrong at {words.count(WRONG)}"
+    if few := words.count(FEW_TRIALS):
+        sentence += f", too few trials to say at {few}"
+    sentence += f" of {of}"
     if small := words.count(SMALL_PENALTY):
         sentence += f"; the penalty is too small at {small} of {of}"
-    if few := words.count(FEW_TRIALS):
-        sentence += f"; too few trials to say at {few} of {of}"
     coarse = too_coarse(readouts)
     if coarse is not None and (n := int((coarse[:, label] & ~lacking).sum())):
         sentence += f"; structure too low for saliences at {n} of {of}"
