@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 
 import numpy as np
@@ -98,12 +99,56 @@ def test_machines_of_three_values_or_without_scikit_learn_are_refused(monkeypatc
     with pytest.raises(InputError) as error:
         pw.measure(recording, classifier="svm")
     assert str(error.value) == (
-        'classifier="svm" separates two values of each component; got more of shape; use "lda"'
+        'classifier="svm" separates two values of each component; got more of shape; use '
+        'classifier="lda"'
     )
     monkeypatch.setattr(classifiers, "find_spec", lambda _: None)
     with pytest.raises(InputError) as error:
         measured("svm")
     assert str(error.value) == (
         'classifier="svm" needs scikit-learn; got a Python without it; run pip install '
-        '"partwhole[digits]", or use "lda"'
+        '"partwhole[digits]", or use classifier="lda"'
     )
+
+
+@pytest.mark.parametrize(("options", "sentence"), [
+    (["--classifier", "lda", "--ridge", "2"],
+     "ridge is the penalty of ridge readouts; got --ridge 2.0 with --classifier lda; leave one of "
+     "them out"),
+    (["--classifier", "svm"],
+     "--classifier svm separates two values of each component; got more of a; use --classifier "
+     "lda"),
+    (["--window", "0", "1"],
+     "a window is of responses over time; got responses of shape (18, 5); leave --window out"),
+])  # fmt: skip
+def test_errors_of_the_command_name_options(options, sentence, tmp_path, capsys):
+    rows = np.repeat(list(product(range(3), range(2))), 3, axis=0)
+    np.save(tmp_path / "responses.npy", np.random.default_rng(1).normal(size=(18, 5)))
+    pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / "table.csv", index=False)
+    with pytest.raises(SystemExit):
+        main(["measure", str(tmp_path / "responses.npy"), str(tmp_path / "table.csv"), *options])
+    assert capsys.readouterr().err == f"partwhole: {sentence}\n"
+
+
+def test_notes_of_the_command_name_options(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = np.repeat(list(product(range(2), range(2))), 6, axis=0)
+    noise = rng.normal(size=(24, 20, 3))
+    noise[:, 2] *= 1e4
+    np.save(tmp_path / "responses.npy", noise)
+    table = pd.DataFrame(rows, columns=["a", "b"]).assign(run=np.arange(24) % 4)
+    table.assign(block=table["run"]).to_csv(tmp_path / "table.csv", index=False)
+    files = [str(tmp_path / "responses.npy"), str(tmp_path / "table.csv")]
+    main(["measure", *files, "--groups", "run", "--components", "a", "b", "--bootstrap", "20",
+          "--json", str(tmp_path / "all.json")])  # fmt: skip
+    notes = json.loads((tmp_path / "all.json").read_text())["notes"]
+    text = " ".join(capsys.readouterr().out.split())
+    for note in (
+        "all but the time course is an average over 3 times (0 to 2); choose others with --window "
+        "START STOP",
+        "neuron 2 (from 0) has 99 % of the variance of all responses: see whether it is in other "
+        "units, or whiten with --whiten diagonal",
+    ):
+        assert note in notes
+        assert note in text
+    assert not any(re.search(r"\b(ridge|window|whiten)=", note) for note in notes)

@@ -43,26 +43,62 @@ def unbroken(command: Command) -> Command:
 
 
 def in_options(sentence: str, command: Callable[..., None]) -> str:
-    """Return the sentence of an error, the remedy in options in place of arguments.
+    """Return the sentence of an error with options in place of arguments.
+
+    In its rule and its remedy; in what was got only if these are arguments, as it can be text of
+    the user.
 
     Parameters
     ----------
     sentence : str
-        Its remedy is what follows the last semicolon.
+        Its rule ends at "; got", and its remedy is what follows the last semicolon.
     command : function
         Whose arguments are the options.
 
     Examples
     --------
     >>> def draw(trial_axis: int = 0, name: str = "", keep: bool = False) -> None: ...
-    >>> in_options("a rule; got name='b'; pass trial_axis=2, name='a' or keep=True", draw)
-    "a rule; got name='b'; pass --trial-axis 2, --name a or --keep"
+    >>> in_options("a rule; got 'name=b'; pass trial_axis=2, name='a' or keep=True", draw)
+    "a rule; got 'name=b'; pass --trial-axis 2, --name a or --keep"
+    >>> in_options("name is text; got name=7 with keep=True; leave keep out", draw)
+    'name is text; got --name 7 with --keep; leave --keep out'
     """
     rest, mark, remedy = sentence.rpartition("; ")
-    names = "|".join(signature(command).parameters)
+    rule, got, value = rest.partition("; got ")
+    argument = _argument(command)
+    if re.fullmatch(rf"{argument}( with {argument})*", value):
+        value = with_options(value, command)
+    return with_options(rule, command) + got + value + mark + with_options(remedy, command)
+
+
+def with_options(text: str, command: Callable[..., None]) -> str:
+    """Return text with options in place of all arguments.
+
+    Examples
+    --------
+    >>> def draw(window: tuple = (), keep: bool = False) -> None: ...
+    >>> with_options("choose others with window=(start, stop), or leave keep out", draw)
+    'choose others with --window START STOP, or leave --keep out'
+    """
 
     def option(match: re.Match[str]) -> str:
-        name, value = match[1].replace("_", "-"), match[2].strip("'")
+        name, value = match[1].replace("_", "-"), match[2].strip("'\"")
+        if value.startswith("("):
+            value = value.strip("()").replace(",", "").upper()
         return f"--{name}" if value in ("", "True") else f"--{name} {value}"
 
-    return rest + mark + re.sub(rf"\b({names})=('[^']*'|[\w.+-]*)", option, remedy)
+    def name(match: re.Match[str]) -> str:
+        return f"leave --{match[1].replace('_', '-')} out"
+
+    text = re.sub(_argument(command), option, text)
+    return re.sub(rf"\bleave ({_names(command)}) out\b", name, text)
+
+
+def _names(command: Callable[..., None]) -> str:
+    return "|".join(signature(command).parameters)
+
+
+def _argument(command: Callable[..., None]) -> str:
+    """Return the pattern of an argument and its value."""
+    value = r"'[^']*'|\"[^\"]*\"|\([\w.+-]+, [\w.+-]+\)|[\w.+-]*"
+    return rf"\b({_names(command)})=({value})"

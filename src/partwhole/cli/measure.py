@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
 from partwhole._checks import require
+from partwhole.cli.help import with_options
 from partwhole.cli.streams import print_inert
 
 if TYPE_CHECKING:
@@ -110,6 +112,7 @@ def measure(
         seed=seed,
         source=Path(responses).name,
     )
+    result = replace(result, notes=tuple(with_options(note, measure) for note in result.notes))
     forms = {
         "--html": result.to_html,
         "--json": result.to_json,

@@ -118,7 +118,7 @@ def _measured(what: str, measure: Callable[[], T]) -> Part[T]:
 
 
 def _left_out(what: str, measure: str) -> str:
-    return f"{what} are left out, as they would take long: measures.{measure} has them"
+    return f"{what} are left out, as they would take long: in Python measures.{measure} has them"
 
 
 def _work_of_split(recording: Recording) -> float:

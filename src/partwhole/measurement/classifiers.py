@@ -50,13 +50,13 @@ def classifier_of(
             not many,
             'classifier="svm" separates two values of each component',
             f"more of {', '.join(many)}",
-            'use "lda"',
+            'use classifier="lda"',
         )
         require(
             find_spec("sklearn") is not None,
             'classifier="svm" needs scikit-learn',
             "a Python without it",
-            'run pip install "partwhole[digits]", or use "lda"',
+            'run pip install "partwhole[digits]", or use classifier="lda"',
         )
         responses = recording.pseudo_trials(seed).responses
         kind = SVM(C=1.0 / penalty_of(None, responses))

@@ -330,7 +330,7 @@ def measure(
         "a recording is measured by conditions with two trials or more",
         f"one trial of each of {static.n_conditions:,} conditions of {' x '.join(static.names)}",
         "add trials, or leave columns that number runs or trials out of components; of responses "
-        "without noise, measures.salience with self_pairs=True has the saliences",
+        "without noise, in Python measures.salience with self_pairs=True has the saliences",
     )
 
     if not isinstance(held_out, str):
@@ -451,7 +451,7 @@ def _readouts(
     if n_conditions > MOST_CONDITIONS:
         reason = (
             f"{n_conditions:,} conditions, more than {MOST_CONDITIONS:,}; for sets of them, call "
-            "measures.held_out_readouts(recording, held_out=masks)"
+            "measures.held_out_readouts in Python"
         )
     elif size > LARGEST:
         reason = f"{n:,} trials of {p:,} neurons are too many for it"

@@ -217,14 +217,15 @@ def followers(recording: Recording) -> list[tuple[int, int]]:
 
 
 def printed(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return notes once each, with large numbers in short.
+    """Return notes once each, with large numbers in short, and without names of other results.
 
     Examples
     --------
     >>> printed(["100 of 11,975,573,020 balanced dichotomies drawn", "few trials", "few trials"])
     ('100 of 1.2e10 balanced dichotomies drawn', 'few trials')
     """
-    return tuple(dict.fromkeys(_DICHOTOMIES.sub(_in_short, note) for note in notes))
+    plain = (note.replace("from `kernel`", "from saliences") for note in notes)
+    return tuple(dict.fromkeys(_DICHOTOMIES.sub(_in_short, note) for note in plain))
 
 
 def in_conditions(error: InputError) -> InputError:
