@@ -437,19 +437,24 @@ def test_many_conditions_are_refused():
     n = 10**5
     table = {"trial": np.arange(n), "shape": np.arange(n) % 4}
     assert refusal(np.zeros((n, 1)), table) == (
-        "a recording has at most 20,000 conditions, most of them repeated; got 100,000 in "
-        "100,000 trials; nearly every trial has its own value in trial; name the columns of the "
-        "condition with components=, and bin numbers first"
+        "a condition has two trials or more; got column 'trial' with a value of its own in nearly "
+        "every trial; leave it out of components=, or bin its numbers first"
     )
     assert refusal(np.zeros((40, 1)), np.arange(400.0).reshape(40, 10)) == (
-        "a recording has at most 20,000 conditions, most of them repeated; got 40 in 40 trials; "
-        "nearly every trial has its own value in every column; if these are the responses, pass "
-        "them first; or name the columns of the condition with components=, and bin numbers first"
+        "a condition has two trials or more; got only columns with a value of its own in nearly "
+        "every trial; if these are the responses, pass them first, else name the columns of the "
+        "condition with components="
     )
     grid = {"row": np.arange(n) // 300 % 200, "column": np.arange(n) % 300}
-    assert "got 60,000 in 100,000 trials; name the columns" in refusal(np.zeros((n, 1)), grid)
+    assert refusal(np.zeros((n, 1)), grid) == (
+        "a recording has at most 20,000 conditions; got 60,000 in 100,000 trials; name the columns "
+        "of the condition with components=, or bin numbers first"
+    )
     reaction = {"shape": [*SHAPES] * 5, "reaction": np.arange(40) / 7}
-    assert "its own value in reaction;" in refusal(RNG.normal(size=(40, 2)), reaction)
+    both = reaction | {"start": np.arange(40) / 3}
+    for table, columns in ((reaction, "column 'reaction'"), (both, "columns 'reaction', 'start'")):
+        assert f"got {columns} with a value" in refusal(RNG.normal(size=(40, 2)), table)
+    assert "got only column 'condition' with" in refusal(RNG.normal(size=(40, 2)), np.arange(40))
     # So few trials may be conditions of their own, without repeats.
     assert from_trials(R, list("abcdefgh")).n_conditions == 8
 

@@ -74,8 +74,8 @@ def from_trials(
     ------
     InputError
         For responses that are not real numbers, tables of another length, columns that are not
-        there or have one name, labels that are lists, complex or infinite, missing entries, more
-        than 20,000 conditions, and what `Recording` refuses.
+        there or have one name, labels that are lists, complex or infinite, missing entries,
+        columns with a value of its own in nearly every trial, more than 20,000 conditions, and what `Recording` refuses.
 
     Examples
     --------
@@ -274,14 +274,26 @@ def _require_few_conditions(coded: np.ndarray, names: Sequence[str]) -> None:
     if n <= FEW_TRIALS or np.prod(np.array(lengths, dtype=float)) <= min(most, MOST_CONDITIONS):
         return
     n_conditions = len(np.unique(coded, axis=0))
-    many = [str(name) for name, length in zip(names, lengths, strict=True) if length > most]
-    where, remedy = ", ".join(many), "name the columns of the condition with components="
+    many = [repr(name) for name, length in zip(names, lengths, strict=True) if length > most]
+    where = f"column{'s' * (len(many) > 1)} {', '.join(many)}"
+    remedy = "leave such columns out of components=, or bin their numbers first"
+    if len(many) == 1:
+        remedy = "leave it out of components=, or bin its numbers first"
     if len(many) == len(names):
-        where, remedy = "every column", f"if these are the responses, pass them first; or {remedy}"
+        where = "only columns" if len(many) > 1 else f"only column {many[0]}"
+        remedy = (
+            "if these are the responses, pass them first, else name the columns of the condition "
+            "with components="
+        )
     require(
-        n_conditions <= MOST_CONDITIONS and not (many and n_conditions > most),
-        f"a recording has at most {MOST_CONDITIONS:,} conditions, most of them repeated",
-        f"{n_conditions:,} in {n:,} trials"
-        + (f"; nearly every trial has its own value in {where}" if many else ""),
-        f"{remedy}, and bin numbers first",
+        not many or n_conditions <= most,
+        "a condition has two trials or more",
+        f"{where} with a value of its own in nearly every trial",
+        remedy,
+    )
+    require(
+        n_conditions <= MOST_CONDITIONS,
+        f"a recording has at most {MOST_CONDITIONS:,} conditions",
+        f"{n_conditions:,} in {n:,} trials",
+        "name the columns of the condition with components=, or bin numbers first",
     )
