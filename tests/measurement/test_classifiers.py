@@ -15,6 +15,7 @@ from partwhole._checks import InputError
 from partwhole.cli import main
 from partwhole.measurement import classifiers
 from partwhole.measures.readouts import LDA, SVM, held_out_readouts
+from partwhole.recordings.files import RESPONSES
 
 ROWS = np.repeat(list(product(range(2), repeat=2)), 6, axis=0)
 
@@ -152,3 +153,12 @@ def test_notes_of_the_command_name_options(tmp_path, capsys):
         assert note in notes
         assert note in text
     assert not any(re.search(r"\b(ridge|window|whiten)=", note) for note in notes)
+
+
+def test_the_help_lists_the_formats_that_are_read(capsys):
+    with pytest.raises(SystemExit):
+        main(["measure", "--help"])
+    text = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    responses, conditions = text.split("File with a row for")[1:3]
+    assert all(ending in responses for ending in RESPONSES)
+    assert all(ending in conditions.split("--")[0] for ending in (".tsv", ".npz", ".jsonl"))

@@ -153,7 +153,7 @@ def test_a_parallelism_without_interval_is_not_printed():
     )  # fmt: skip
     first, second, *_ = abstraction_in_words(replace(measured, parallelism=short))
     assert first.startswith("shape: no parallelism, as differences of its values are hardly above")
-    assert second.startswith("colour: parallelism 0.9 (0.5 to 1.2; p = ")
+    assert second.startswith("colour: parallelism 0.9 (0.5 to 1.2; p ≤ ")
     page = replace(of_parts(), abstraction=replace(measured, parallelism=short)).to_html()
     assert "4.98" not in page
 
@@ -546,3 +546,21 @@ def test_all_verdicts_are_counted(counts, said):
     words = np.repeat(["right", "wrong", "too few trials", "penalty too small"], counts)
     verdicts = Verdicts(tuple((word, word) for word in words), np.zeros((16, 2), dtype=bool))
     assert f" %; {said}" in readout_in_words(readouts, verdicts, 0)
+
+
+def test_the_least_p_that_draws_can_give_is_a_bound():
+    result = pw.measure(of_shape(), bootstrap=20, held_out="none")
+    general, parallel = result.abstraction.generalization, result.abstraction.parallelism
+    # Decoders of shape beat each of 99 draws; those of colour no draw.
+    assert (general.by_component["shape"] > general.null_by_component[:, 0]).all()
+    assert (parallel.score[0] > parallel.null[:, 0]).all()
+    shape, colour = words_of(result.describe()).split("colour: no parallelism")
+    assert f"p ≤ {1 / (1 + len(parallel.null)):.2g})" in shape
+    assert "p ≤ 0.01)" in shape
+    assert "p ≤" not in colour
+
+
+def test_a_single_neuron_is_one_neuron():
+    result = quick(named(parts(np.random.default_rng(0), neurons=1)), bootstrap=20, held_out="none")
+    assert repr(result).startswith("Measurement(128 trials of 1 neuron, 16 conditions: ")
+    assert result.describe().startswith("128 trials of 1 neuron, 16 conditions: ")

@@ -158,6 +158,19 @@ def test_one_component_of_any_form(form):
     assert labels(recording) == [(shape,) for shape in SHAPES]
 
 
+def test_a_dataset_is_refused_as_one():
+    dataset = xr.Dataset({"spikes": (("trial", "neuron"), R)})
+    assert refusal(dataset, TABLE) == (
+        "responses are a DataArray; got a Dataset; choose one of its variables"
+    )
+    assert from_trials(dataset["spikes"], TABLE).n_neurons == 5
+
+
+def test_a_single_neuron_is_in_the_singular():
+    assert repr(from_trials(R[:, :1], SHAPES)).startswith("Recording(8 trials of 1 neuron, ")
+    assert "5 neurons at 1 time, " in repr(from_trials(R[:, :, None], SHAPES))
+
+
 def test_a_series_and_a_coordinate_keep_their_names():
     assert from_trials(R, pd.Series(SHAPES, name="shape")).names == ("shape",)
     named = xr.DataArray(SHAPES, dims="trial", name="shape")
@@ -573,7 +586,7 @@ SENTENCES = {
     ),
     "lists in cells": (
         (R, {"a": [["x", "y"]] * 8}),
-        "every cell holds a single value; got a list in \"component 'a'\"; spread it over columns, "
+        "every cell holds a single value; got a list in 'a'; spread it over columns, "
         "or turn it into text",
     ),
     "complex labels": (

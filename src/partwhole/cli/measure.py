@@ -49,10 +49,10 @@ def measure(
 
     Args:
         responses: File with a row for each trial and a column for each neuron, voxel or unit, and
-            perhaps a third axis for time: .npy, .npz, .csv, .parquet, .mat or .nc; write
+            perhaps a third axis for time: .npy, .npz, .csv, .tsv, .parquet, .mat or .nc; write
             FILE:NAME for one of several arrays.
-        conditions: File with a row for each trial and a column for each component: .csv, .parquet,
-            .jsonl, .mat or .npy.
+        conditions: File with a row for each trial and a column for each component: .csv, .tsv,
+            .parquet, .jsonl, .mat, .npy or .npz.
         components: Columns that name the condition; by default all others than those of groups and
             sessions.
         groups: Column of runs or blocks, whose trials may share noise.

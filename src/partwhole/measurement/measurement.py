@@ -117,7 +117,8 @@ class Measurement:
         from partwhole.measurement.verdicts import headline
 
         recording = self.recording
-        size = f"{recording.n_trials:,} trials of {recording.n_neurons:,} neurons"
+        n_neurons = recording.n_neurons
+        size = f"{recording.n_trials:,} trials of {n_neurons:,} neuron{'s' * (n_neurons != 1)}"
         return f"Measurement({size}, {recording.n_conditions:,} conditions: {headline(self)})"
 
     def _repr_html_(self) -> str:

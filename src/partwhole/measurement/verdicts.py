@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 
 from partwhole._types import Real
 from partwhole.audit.page.words import number
@@ -271,16 +272,17 @@ def abstraction_in_words(abstraction: Abstraction, saliences: Salience | None = 
             ends = interval_in_words(*(round(float(end), 2) for end in parallel.interval[c]))
             parts.append(
                 f"parallelism {number(round(float(parallel.score[c]), 2))} "
-                f"({ends}; {p_in_words(parallel.p[c])})"
+                f"({ends}; {p_in_words(parallel.p[c], parallel.null[:, c])})"
             )
         elif parallel is not None and parallel.n_contexts[c]:
             parts.append("no parallelism, as differences of its values are hardly above noise")
         if general is not None and np.isfinite(general.by_component[name]):
-            chance = float(general.null_by_component[:, c].mean())
+            null = general.null_by_component[:, c]
+            chance = float(null.mean())
             parts.append(
                 f"two of its values are decoded in {percent(general.by_component[name])} of "
                 f"trials of unseen conditions (with unrelated neurons {percent(chance)}; "
-                f"{p_in_words(general.p_by_component[name])})"
+                f"{p_in_words(general.p_by_component[name], null)})"
                 + _below_chance(general, c, saliences)
             )
         if parts:
@@ -316,15 +318,19 @@ def _below_chance(
     return f", below chance: decoders follow {general.names[lead]}, which stands out"
 
 
-def p_in_words(p: Real) -> str:
-    """Return a p-value of repetitions.
+def p_in_words(p: Real, null: Float[np.ndarray, " B"]) -> str:
+    """Return a p-value of repetitions: a bound where it is the least that these can give.
 
     Examples
     --------
-    >>> p_in_words(0.01), p_in_words(0.4321)
-    ('p = 0.01', 'p = 0.43')
+    >>> p_in_words(0.01, np.zeros(99)), p_in_words(0.01, np.zeros(199))
+    ('p ≤ 0.01', 'p = 0.01')
+    >>> p_in_words(0.4321, np.zeros(99))
+    'p = 0.43'
     """
-    return f"p = {number(round(float(p), 3), 2)}"
+    # Repetitions without a value do not count.
+    sign = "≤" if p <= 1.000001 / (1.0 + np.isfinite(null).sum()) else "="
+    return f"p {sign} {number(round(float(p), 3), 2)}"
 
 
 def interval_in_words(low: float, high: float) -> str:

@@ -13,7 +13,7 @@ from partwhole._door import door
 from partwhole.recordings._labels import column_of, labels_of, require_columns, table_of
 from partwhole.recordings._numbers import numeric
 from partwhole.recordings.recording import Recording
-from partwhole.tasks.table import value_codes
+from partwhole.tasks.table import require_single_values, value_codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +84,9 @@ def from_trials(
     >>> from_trials(np.random.default_rng(0).normal(size=(8, 5)), table, groups="run")
     Recording(8 trials of 5 neurons, 2 groups, 4 conditions: shape (2) x colour (2))
     """  # noqa: E501
+    is_dataset = hasattr(responses, "data_vars")  # of xarray
+    rule, remedy = "responses are a DataArray", "choose one of its variables"
+    require(not is_dataset, rule, "a Dataset", remedy)
     array, own_times = numeric(responses, trial_axis)
     table = table_of(conditions)
     _require_trials(array.shape, len(table), trial_axis)
@@ -168,6 +171,8 @@ def _roles(
         ", ".join(map(repr, chosen)),
         "name a column once",
     )
+    for name in chosen:
+        require_single_values(table[name], name)
     parts = {("component", name): labels_of(table[name], f"component {name!r}") for name in chosen}
     for role, given in others.items():
         column = column_of(role, given, table)

@@ -92,9 +92,9 @@ class Recording:
         grid = " x ".join(
             f"{name} ({len(values)})" for name, values in zip(self.names, self.values, strict=True)
         )
-        parts = [f"{n} trials of {p} neurons"]
+        parts = [f"{n} trials of {p} neuron{'s' * (p != 1)}"]
         if times:
-            parts[0] += f" at {times[0]} times"
+            parts[0] += f" at {times[0]} time{'s' * (times[0] != 1)}"
         for word, index in (("group", self.groups), ("session", self.sessions)):
             if index is not None:
                 count = len(np.unique(index))
