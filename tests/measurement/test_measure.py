@@ -185,8 +185,8 @@ def test_frames_have_rows_for_conditions_and_for_sets():
     assert readouts is not None
     whole = plain().to_frame("all")
     assert list(whole)[: len(frame.columns) + 1] == ["set", *frame]
-    of_parts = (f"{words} {part}" for part in ("shape", "colour")
-                for words in ("verdict on", "structure too low for saliences of"))  # fmt: skip
+    words = ("verdict on", "saliences alone predict another answer on")
+    of_parts = (f"{before} {part}" for part in ("shape", "colour") for before in words)
     assert set(whole) == {*readouts.to_frame(), *of_parts}
     pd.testing.assert_frame_equal(whole[list(frame)], frame)
     with pytest.raises(InputError, match='columns is "main" or "all"; got \'short\''):
@@ -212,11 +212,14 @@ def test_where_saliences_miss_an_answer_they_are_said_to(remembered):
         right = readouts.targets[:, outputs] > 0
         apart = np.abs(readouts.from_saliences - readouts.predicted)[:, outputs][right]
         expected = apart > 1.959964 * readouts.deviation[:, outputs][right]
-        column = frame[f"structure too low for saliences of component {part}"]
+        column = frame[f"saliences alone predict another answer on component {part}"]
         np.testing.assert_array_equal(column, expected)
         assert column.any() == (remembered > 0.0)
+        rows = json.loads(result.to_json())["held_out"]["rows"]
+        flags = [row["readouts"][part]["saliences_predict_another_answer"] for row in rows]
+        assert flags == expected.tolist()
     words = " ".join(result.describe().split())
-    assert ("structure too low for saliences at" in words) == (remembered > 0.0)
+    assert ("saliences alone predict another answer at" in words) == (remembered > 0.0)
     assert ("≠" in result.to_html().split("By saliences")[0]) == (remembered > 0.0)
 
 
@@ -370,7 +373,7 @@ def test_what_cannot_be_said_is_said():
     frame = result.to_frame()
     only = frame[frame["shape"] == "star"]
     assert only["verdict on shape"].tolist() == ["not determined"]
-    assert "whose value training lacks" in " ".join(result.describe().split())
+    assert "cannot be tested, as no other condition has" in " ".join(result.describe().split())
 
 
 def test_a_trial_of_each_condition_is_refused_with_the_likely_reason():
@@ -379,7 +382,7 @@ def test_a_trial_of_each_condition_is_refused_with_the_likely_reason():
     assert str(caught.value) == (
         "a recording is measured by conditions with two trials or more; got one trial of each of "
         "72 conditions of shape x colour x run; add trials, or leave columns that number runs or "
-        "trials out of components; of responses without noise, measures.salience with "
+        "trials out of components; of responses without noise, in Python measures.salience with "
         "self_pairs=True has the saliences"
     )
 
@@ -434,7 +437,8 @@ def test_a_penalty_that_is_too_small_is_said_to_be():
         assert (frame[f"verdict on {name}"] == "penalty too small").tolist() == expected.tolist()
         assert expected.any()
         match = re.search(
-            rf"{name}, one of 3 values: right in .*?; the penalty is too small at (\d) of 9", words
+            rf"{name}, one of 3 values: right in .*?; undecided at (\d) of 9 with this ridge ",
+            words,
         )
         assert match is not None
         assert int(match[1]) == expected.sum()
@@ -444,7 +448,10 @@ def test_a_penalty_that_is_too_small_is_said_to_be():
         f"do worst: of answers that are open with ridge={readouts.ridge:.2g}, {small} would be "
         f"right with ridge={readouts.larger_ridge:.3g}"
     )
-    assert json.loads(result.to_json())["held_out"]["larger_ridge"] == readouts.larger_ridge
+    saved = json.loads(result.to_json())["held_out"]
+    assert saved["larger_ridge"] == readouts.larger_ridge
+    certainty = [[part["larger_certainty"] for part in row["readouts"]] for row in saved["rows"]]
+    np.testing.assert_array_equal(certainty, readouts.larger_certainty)
     assert "penalty too small" in " ".join(read(result.to_html()).words)
 
 
@@ -581,3 +588,36 @@ def test_readouts_of_graded_values_are_right_as_often_as_predicted(graded):
     )
     # Sixteen conditions of ten trials have a sampling error of .04.
     assert abs(predicted - measured) < 0.1
+
+
+def test_sources_of_error_are_in_the_text_and_on_the_page():
+    readouts = plain().held_out
+    assert readouts is not None
+    error = np.sqrt(np.mean((readouts.predicted - readouts.measured) ** 2))
+    of_test = np.diagonal(readouts.within, axis1=1, axis2=2) / readouts.n_trials[:, None]
+    said = (
+        "Sources of error of answers, root mean square: sampling of training trials [\\d.]+, "
+        f"sampling of test trials {np.sqrt(np.mean(of_test)):.2g}, sampling of neurons [\\d.]+, "
+        "predictions from saliences in place of all means [\\d.]+; measured answers are off from "
+        f"predicted ones by {error:.2g}"
+    )
+    assert re.search(said, " ".join(plain().describe().split()))
+    assert re.search(said, " ".join(" ".join(read(plain().to_html()).words).split()))
+    # Where no readout can answer there is no error either.
+    rows = np.repeat(np.arange(4), 6)
+    one = pw.recordings.from_trials(np.random.default_rng(0).normal(size=(24, 5)), rows)
+    assert "Sources of error" not in quick(one, bootstrap=20).describe()
+
+
+def test_scores_stand_beside_those_of_shuffled_means():
+    words = " ".join(plain().describe().split())
+    general, shattered = plain().abstraction.generalization, plain().abstraction.shattering
+    after = "where each neuron's condition means are shuffled"
+    for name, share in zip(general.names, general.null_by_component.mean(axis=0), strict=True):
+        assert re.search(rf"{name}: .*? unseen conditions \({100 * share:.0f} % {after}; p", words)
+    assert (
+        f"Over splits of the conditions into two halves, decoders are right in "
+        f"{100 * shattered.value:.0f} % of trials (shattering dimensionality; "
+        f"{100 * shattered.chance:.0f} % with labels of trials permuted, "
+        f"{100 * shattered.ceiling:.0f} % {after})"
+    ) in words

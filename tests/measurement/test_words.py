@@ -245,7 +245,7 @@ def test_shares_leave_out_values_that_training_lacks():
     said = readout_in_words(readouts, verdicts_of(readouts), 0)
     share = round(100 * float(readouts.measured_accuracy[4, 0]))
     assert said.startswith(f"shape, one of 4 values: right in {share} % of trials")
-    assert said.endswith("; left out 4 of 5, whose value training lacks")
+    assert said.endswith("; 4 of 5 cannot be tested, as no training condition has their value")
 
 
 def test_sums_of_parts_that_are_open_are_not_determined():
@@ -270,9 +270,9 @@ def test_notes_are_said_once_and_do_not_contradict_each_other():
     notes = quick(trials, bootstrap=20).notes
     assert len(set(notes)) == len(notes)
     assert any(note.endswith("; groups are not kept") for note in notes)
-    assert not any("noise that trials of a group share" in note for note in notes)
+    assert not any("take noise as independent, also within a group" in note for note in notes)
     notes = quick(named(recorded, rows, groups=run), bootstrap=20).notes
-    assert any("noise that trials of a group share" in note for note in notes)
+    assert any("take noise as independent, also within a group" in note for note in notes)
 
 
 def test_the_number_of_dichotomies_is_in_short():
@@ -326,14 +326,14 @@ def test_imprecise_shares_are_noted_only_where_they_are_printed():
 def test_irregular_differences_are_those_of_these_neurons():
     grading = replace(of_parts().gradings[0], kind="irregular")
     sentence = (
-        "shape: in these neurons some values are more alike than others, in no order of their steps"
+        "shape: in these neurons some values are more alike than others, but not in the order"
     )
     numbers, texts = (0, 1, 2), ("high", "low", "mid", "upper", "very", "x", "y")
-    assert grading_in_words(replace(grading, values=numbers)) == sentence
+    assert grading_in_words(replace(grading, values=numbers)) == f"{sentence} 0, 1, 2"
     # The alphabet is no order of levels: what was taken is said.
     assert grading_in_words(replace(grading, values=texts)) == (
-        f"{sentence} (in the order high, low, mid, upper, very, x, \u2026; labels that "
-        "are numbers have another)"
+        f"{sentence} high, low, mid, upper, very, x, \u2026 (numbers as labels have an order of "
+        "their own)"
     )
 
 
@@ -539,7 +539,8 @@ def test_of_combinations_decoders_are_not_said_to_follow_a_component():
     ((8, 3, 5, 0), "right at 8, wrong at 3, too few trials to say at 5 of 16"),
     ((16, 0, 0, 0), "right at 16, wrong at 0 of 16"),
     ((0, 0, 16, 0), "right at 0, wrong at 0, too few trials to say at 16 of 16"),
-    ((2, 1, 0, 13), "right at 2, wrong at 1 of 16; the penalty is too small at 13 of 16"),
+    ((2, 1, 0, 13), "right at 2, wrong at 1 of 16; undecided at 13 of 16 with this ridge "
+     "penalty, which a larger one settles"),
 ])  # fmt: skip
 def test_all_verdicts_are_counted(counts, said):
     readouts = of_parts().held_out

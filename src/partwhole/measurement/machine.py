@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partwhole import __version__
-from partwhole.measurement.readout_words import verdicts_of
+from partwhole.measurement.readout_words import too_coarse, verdicts_of
 
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
@@ -122,6 +122,7 @@ def _held_out(measurement: Measurement) -> dict[str, Any] | None:
         return None
     recording = readouts.recording
     interval, verdicts, rows = readouts.interval, verdicts_of(readouts).words, []
+    coarse = too_coarse(readouts)
     for row, condition in enumerate(readouts.condition.tolist()):
         values = zip(recording.values, recording.conditions[condition], strict=True)
         rows.append(
@@ -150,7 +151,13 @@ def _held_out(measurement: Measurement) -> dict[str, Any] | None:
                         "interval": readouts.accuracy_interval[row, j].tolist(),
                         "measured_accuracy": readouts.measured_accuracy[row, j],
                         "certainty": readouts.certainty[row, j],
+                        "larger_certainty": None
+                        if readouts.larger_certainty is None
+                        else readouts.larger_certainty[row, j],
                         "verdict": verdicts[row][j],
+                        "saliences_predict_another_answer": None
+                        if coarse is None
+                        else bool(coarse[row, j]),
                     }
                     for j, name in enumerate(readouts.labels)
                 ],

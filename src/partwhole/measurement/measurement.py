@@ -165,8 +165,8 @@ class Measurement:
             one) or "not determined" (where training lacks the value, or leaves sums of parts open).
             With several conditions in a set, also its number.
             "all" adds the answers of each output, as `HeldOutReadouts.to_frame` has them, and
-            whether structure is too low for saliences: they alone predict another answer for the
-            right value than all condition means do, by more than 95 % of answers vary.
+            whether saliences alone predict another answer for the right value than all condition
+            means do, by more than 95 % of answers vary.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class Measurement:
             main.append(f"verdict on {name}")
             frame[main[-1]] = verdicts.of(j)
             if coarse is not None:
-                frame[f"structure too low for saliences of {name}"] = coarse[:, j]
+                frame[f"saliences alone predict another answer on {name}"] = coarse[:, j]
         if columns == "all" or readouts.held_out.sum(axis=1).max() > 1:
             main.insert(0, "set")
         others = [name for name in frame.columns if name not in main]
@@ -475,9 +475,7 @@ def _readouts(
     notes = list(readouts.notes)
     # Pseudo-trials of several sessions have no groups.
     if recording.groups is not None and len(recording.blocks) == 1:
-        notes.append(
-            "predictions of readouts count noise that trials of a group share as independent"
-        )
+        notes.append("predictions of readouts take noise as independent, also within a group")
     if penalty := penalty_in_words(readouts):
         notes.append(penalty)
     return readouts, notes

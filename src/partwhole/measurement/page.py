@@ -17,6 +17,7 @@ from partwhole.measurement.classifiers import readouts_in_words
 from partwhole.measurement.notes import labels_in_words
 from partwhole.measurement.readout_words import (
     NO_CHANCE,
+    budget_in_words,
     from_saliences,
     named_in_words,
     readout_in_words,
@@ -26,6 +27,7 @@ from partwhole.measurement.readout_words import (
 )
 from partwhole.measurement.separation import not_apart
 from partwhole.measurement.verdicts import (
+    SHUFFLED,
     abstraction_in_words,
     dimensions_in_words,
     grading_in_words,
@@ -47,8 +49,8 @@ MOST_ROWS, MOST_VALUES = 200, 12
 OVER = {"groups": "groups of trials", "trials": "trials"}
 ALONE = (
     "By saliences: the mean answer for the right value (of ridge readouts 1 at best), predicted "
-    "from saliences alone; below it that from all condition means. ≠: structure is too low for "
-    "saliences here, as both differ by more than 95 % of answers vary."
+    "from saliences alone; below it that from all condition means. ≠: saliences alone predict "
+    "another answer here, as both differ by more than 95 % of answers vary."
 )
 SMALL_PENALTIES = "The penalty is too small where it would be right with a larger one. "
 SIGNS = {
@@ -218,13 +220,13 @@ def _beside_null(
     title: str,
     caption: str,
 ) -> Html:
-    """Return a score of each component with its interval, and what unrelated neurons have."""
+    """Return a score of each component with its interval, and that of shuffled condition means."""
     labels = [printable(name, 24) for name in names]
     present = np.isfinite(scores)
     broad = np.full((len(scores), 2), np.nan)
     # Without structure, too, squared lengths can be no larger than noise.
     broad[present] = np.nanquantile(null[:, present], [0.025, 0.975], axis=0).T
-    key = [("broad", "95 % for unrelated neurons")]
+    key = [("broad", f"95 % {SHUFFLED}")]
     if np.isfinite(intervals).any():
         key.insert(0, ("narrow", "its 95 % interval"))
     return tag("figure", charts.keys(key),
@@ -312,17 +314,6 @@ def _held_out(measurement: Measurement) -> Html | None:
         rows.append(cells)
     left_out = len(rows) - MOST_ROWS
     numbers = [i for i, heading in enumerate(headings) if i and heading != "verdict"]
-    budget = [
-        f"{words} {number(readouts.budget[name], 2)}"
-        for name, words in (
-            ("difference", "between predicted and measured answers"),
-            ("training trials", "from the sampling of training trials"),
-            ("test trials", "from the sampling of test trials"),
-            ("neurons", "from the sampling of neurons"),
-            ("saliences", "between predictions from saliences and from all means"),
-        )
-        if name in readouts.budget
-    ]
     chosen = "; ".join(printable(named_in_words(readouts, j)) for j in range(len(readouts.labels)))
     return join(
         tag(
@@ -348,8 +339,7 @@ def _held_out(measurement: Measurement) -> Html | None:
                 charts.keys([("first", "outputs of the right value"), ("second", "of another")]),
                 charts.answers(readouts),
                 tag("figcaption", "Mean answers; bars hold 95 % of those in other recordings of "
-                    "as many trials. Root "
-                    "mean squares: " + "; ".join(budget) + ".")),
+                    f"as many trials. {budget_in_words(readouts)}.")),
             class_="charts",
         ),
         table(headings, rows[:MOST_ROWS], numbers=numbers,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from partwhole.audit.page.words import number
 from partwhole.measurement.verdicts import percent
 from partwhole.measures.readouts import HeldOutReadouts
 from partwhole.measures.readouts.held_out_result import NORMAL
@@ -102,15 +103,37 @@ def readout_in_words(readouts: HeldOutReadouts, verdicts: Verdicts, label: int) 
         sentence += f", too few trials to say at {few}"
     sentence += f" of {of}"
     if small := words.count(SMALL_PENALTY):
-        sentence += f"; the penalty is too small at {small} of {of}"
+        sentence += (
+            f"; undecided at {small} of {of} with this ridge penalty, which a larger one settles"
+        )
     coarse = too_coarse(readouts)
     if coarse is not None and (n := int((coarse[:, label] & ~lacking).sum())):
-        sentence += f"; structure too low for saliences at {n} of {of}"
+        sentence += f"; saliences alone predict another answer at {n} of {of}"
     if lack := int(lacking.sum()):
-        sentence += f"; left out {lack} of {of}, whose value training lacks"
+        others = "other" if readouts.held_out.sum(axis=1).max() == 1 else "training"
+        this = "this value" if lack == 1 else "their value"
+        sentence += f"; {lack} of {of} cannot be tested, as no {others} condition has {this}"
     if left_open := words.count(OPEN) - lack:
         sentence += f"; {left_open} not determined by the others"
     return sentence
+
+
+def budget_in_words(readouts: HeldOutReadouts) -> str:
+    """Return the sources of error of answers, without a full stop."""
+    parts = [
+        f"{words} {number(readouts.budget[name], 2)}"
+        for name, words in (
+            ("training trials", "sampling of training trials"),
+            ("test trials", "sampling of test trials"),
+            ("neurons", "sampling of neurons"),
+            ("saliences", "predictions from saliences in place of all means"),
+        )
+        if name in readouts.budget
+    ]
+    return (
+        f"Sources of error of answers, root mean square: {', '.join(parts)}; measured answers are "
+        f"off from predicted ones by {number(readouts.budget['difference'], 2)}"
+    )
 
 
 def from_saliences(readouts: HeldOutReadouts) -> tuple[np.ndarray, np.ndarray] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,12 @@ import numpy as np
 
 from partwhole.audit.page.words import number
 from partwhole.measurement.classifiers import readouts_in_words
-from partwhole.measurement.readout_words import readout_in_words, sets_in_words, verdicts_of
+from partwhole.measurement.readout_words import (
+    budget_in_words,
+    readout_in_words,
+    sets_in_words,
+    verdicts_of,
+)
 from partwhole.measurement.verdicts import (
     abstraction_in_words,
     dimensions_in_words,
@@ -55,6 +61,8 @@ def text(measurement: Measurement) -> str:
         lines += ["", *_folded(f"{kind} of {sets} held out, trained on all others:")]
         for label in range(len(readouts.labels)):
             lines += _folded(f"  {readout_in_words(readouts, verdicts, label)}")
+        if not verdicts.lacking.all():
+            lines += _folded(f"  {budget_in_words(readouts)}")
     if measurement.time_course is not None:
         lines += ["", *_peaks(measurement)]
     if measurement.notes:
@@ -114,4 +122,7 @@ def _peaks(measurement: Measurement) -> list[str]:
 
 def _folded(sentence: str, indent: str = "") -> list[str]:
     start = sentence[: len(sentence) - len(sentence.lstrip())]
-    return wrap(sentence, WIDTH, subsequent_indent=start + (indent or "  " * bool(start)))
+    # Numbers stay with their unit, and with what they are of.
+    bound = re.sub(r" (?=%)|(?<=\bp) (?=[≤=] )|(?<=\bp [≤=]) ", "\N{NO-BREAK SPACE}", sentence)
+    lines = wrap(bound, WIDTH, subsequent_indent=start + (indent or "  " * bool(start)))
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

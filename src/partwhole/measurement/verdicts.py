@@ -11,7 +11,7 @@ from jaxtyping import Float
 from partwhole._types import Real
 from partwhole.audit.page.words import number
 from partwhole.measurement.abstraction import Abstraction
-from partwhole.measurement.notes import followers, listed
+from partwhole.measurement.notes import followers, labels_in_words, listed
 from partwhole.measurement.separation import not_apart
 from partwhole.measures._shares import quantiles, shares_of
 from partwhole.measures.abstraction import CrossConditionGeneralization
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 OVERLAP, COARSE = 0.9, 0.5
 # Share of orders of values that explain as much, from which an order may be chance.
 BY_CHANCE = 0.05
+SHUFFLED = "where each neuron's condition means are shuffled"
 MOST_VALUES = 6  # of a component that a sentence lists
 
 
@@ -216,16 +217,15 @@ def grading_in_words(grading: GradedSimilarity) -> str:
     if grading.kind == "flat":
         return f"{name}: no two values are measurably more alike than others"
     if grading.kind == "irregular":
-        sentence = (
-            f"{name}: in these neurons some values are more alike than others, in no order of "
-            "their steps"
-        )
-        if not any(isinstance(value, str) for value in grading.values):
-            return sentence
-        # Text has no order but that of the alphabet, or of a category.
-        order = ", ".join(map(str, grading.values[:MOST_VALUES]))
+        order = ", ".join(labels_in_words(grading.values)[:MOST_VALUES])
         more = ", \u2026" * (len(grading.values) > MOST_VALUES)
-        return f"{sentence} (in the order {order}{more}; labels that are numbers have another)"
+        # Text has no order but that of the alphabet, or of a category.
+        is_text = any(isinstance(value, str) for value in grading.values)
+        remedy = " (numbers as labels have an order of their own)" * is_text
+        return (
+            f"{name}: in these neurons some values are more alike than others, but not in the "
+            f"order {order}{more}{remedy}"
+        )
     line = grading.kind == "ordered"
     share, chance = (
         (grading.ordered, grading.p_ordered) if line else (grading.circular, grading.p_circular)
@@ -281,7 +281,7 @@ def abstraction_in_words(abstraction: Abstraction, saliences: Salience | None = 
             chance = float(null.mean())
             parts.append(
                 f"two of its values are decoded in {percent(general.by_component[name])} of "
-                f"trials of unseen conditions (with unrelated neurons {percent(chance)}; "
+                f"trials of unseen conditions ({percent(chance)} {SHUFFLED}; "
                 f"{p_in_words(general.p_by_component[name], null)})"
                 + _below_chance(general, c, saliences)
             )
@@ -290,9 +290,10 @@ def abstraction_in_words(abstraction: Abstraction, saliences: Salience | None = 
     shattered = abstraction.shattering
     if shattered is not None:
         sentences.append(
-            f"Conditions divided in halves in any way are told apart in "
-            f"{percent(shattered.value)} of trials (shattering dimensionality; labels permuted "
-            f"{percent(shattered.chance)}, with unrelated neurons {percent(shattered.ceiling)})"
+            "Over splits of the conditions into two halves, decoders are right in "
+            f"{percent(shattered.value)} of trials (shattering dimensionality; "
+            f"{percent(shattered.chance)} with labels of trials permuted, "
+            f"{percent(shattered.ceiling)} {SHUFFLED})"
         )
     return sentences
 
