@@ -12,6 +12,7 @@ import pytest
 from quick_measures import quick
 
 import partwhole as pw
+from partwhole.measurement.charts import over_time
 from partwhole.measurement.time_course import time_course_of
 from partwhole.measurement.verdicts import headline
 
@@ -73,6 +74,8 @@ def test_the_largest_part_is_printed_with_its_interval():
     assert 0.0 < low < value < high
     # All times and sets together: wider than the interval of this one.
     assert low < course.low[17, 0] < course.high[17, 0] < high
+    page = " ".join(re.sub(r"<[^>]*>", " ", result.to_html()).split())
+    assert f"shape: largest, {peak[1]} ({peak[2]} to {peak[3]}), at 17" in page
     saved = json.loads(result.to_json())["time_course"]["parts_of_squared_distance"][0]
     assert saved["part"][17] - saved["margin"][17] == pytest.approx(low, rel=0.01)
 
@@ -104,3 +107,13 @@ def test_that_all_else_is_an_average_is_noted():
     assert note.format("6 times (4 to 9)") in windowed.notes
     single = measured((), (4.0, 4.5))
     assert not any("is an average over" in note for note in single.notes)
+
+
+@pytest.mark.parametrize("unit", [1.0, 30.0, 1e4])
+def test_numbers_of_the_axis_leave_room_for_its_name(unit):
+    parts = unit * np.linspace(-1.0, 1.0, 5)[:, None]
+    picture = str(over_time(["shape"], np.arange(5.0), parts, parts - unit, parts + unit))
+    pairs = re.findall(r'<text x="([^"]+)"[^>]*text-anchor="end"[^>]*>([^<]+)<', picture)
+    # Letters are at most 7.5 wide; the name is centred on 16, and 12 high.
+    assert pairs
+    assert min(float(x) - 7.5 * len(label) for x, label in pairs) >= 16 + 6 - 1

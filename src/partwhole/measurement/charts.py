@@ -192,9 +192,12 @@ def over_time(
     high: Float[np.ndarray, "t s"],
 ) -> Html:
     """Return parts of the squared distance over time with bands of their intervals."""
-    width, left, bottom = 620, 58, 280
+    width, bottom = 620, 280
     ends = interval(values, low, high, zero=True)
-    x, y = Axis(float(times.min()), float(times.max()), left, width - 14), Axis(*ends, bottom, 14)
+    y = Axis(*ends, bottom, 14)
+    # Beside the name of the axis there is room for its longest number.
+    left = 34 + 8 * max(3, *(len(label) for _, label in y.marks(y.ticks())))
+    x = Axis(float(times.min()), float(times.max()), left, width - 14)
     marks = _frame(x, y, x.ticks(8), y.ticks(), bottom, width - 14)
     for j in range(values.shape[1]):
         places = np.flatnonzero(np.isfinite(values[:, j]))

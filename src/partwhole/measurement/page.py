@@ -27,13 +27,14 @@ from partwhole.measurement.readout_words import (
 )
 from partwhole.measurement.separation import not_apart
 from partwhole.measurement.verdicts import (
-    SHUFFLED,
+    TOGETHER,
     abstraction_in_words,
     dimensions_in_words,
     grading_in_words,
     headline,
     interval_in_words,
     missing_in_words,
+    peaks_in_words,
     set_in_words,
     shown_saliences,
     structure_in_words,
@@ -226,7 +227,7 @@ def _beside_null(
     broad = np.full((len(scores), 2), np.nan)
     # Without structure, too, squared lengths can be no larger than noise.
     broad[present] = np.nanquantile(null[:, present], [0.025, 0.975], axis=0).T
-    key = [("broad", f"95 % {SHUFFLED}")]
+    key = [("broad", "95 % with means shuffled")]
     if np.isfinite(intervals).any():
         key.insert(0, ("narrow", "its 95 % interval"))
     return tag("figure", charts.keys(key),
@@ -247,7 +248,8 @@ def _over_time(measurement: Measurement) -> Html | None:
         course.times,
         *(part[:, order] for part in (course.parts, course.low, course.high)),
     )
-    return tag(
+    peaks = [tag("li", printable(line, 120)) for line in peaks_in_words(measurement)]
+    figure = tag(
         "figure",
         charts.keys([(charts.style(i), label) for i, label in enumerate(labels)]),
         picture,
@@ -256,6 +258,7 @@ def _over_time(measurement: Measurement) -> Html | None:
             f"{OVER[measurement.saliences.resampled]}. Over their sum they are saliences; where "
             "conditions are not yet separated they are 0."),
     )  # fmt: skip
+    return join(figure, tag("p", f"The largest parts ({TOGETHER}):"), tag("ul", peaks))
 
 
 def _held_out(measurement: Measurement) -> Html | None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partwhole.audit.page.words import number
 from partwhole.measurement.classifiers import readouts_in_words
 from partwhole.measurement.readout_words import (
     budget_in_words,
@@ -17,12 +16,14 @@ from partwhole.measurement.readout_words import (
     verdicts_of,
 )
 from partwhole.measurement.verdicts import (
+    TOGETHER,
     abstraction_in_words,
     dimensions_in_words,
     grading_in_words,
     headline,
     interval_in_words,
     missing_in_words,
+    peaks_in_words,
     set_in_words,
     shown_saliences,
     structure_in_words,
@@ -95,29 +96,8 @@ def _saliences(measurement: Measurement) -> list[str]:
 
 
 def _peaks(measurement: Measurement) -> list[str]:
-    course = measurement.time_course
-    assert course is not None
-    lines = []
-    for column, members in enumerate(measurement.saliences.saliences):
-        above = course.is_above[:, column]
-        if not above.any():
-            continue
-        values, margin = course.parts[:, column], course.margin[:, column]
-        place = int(np.argmax(np.where(above, values, -np.inf)))
-        ends = [f"{end:.3g}" for end in values[place] + margin[place] * np.array([-1.0, 1.0])]
-        name = set_in_words(measurement.recording.names, members)
-        lines.append(
-            f"  {name}: largest, {values[place]:.3g} ({' to '.join(ends)}), at "
-            f"{number(float(course.times[place]))}"
-        )
-    title = (
-        "Parts of the squared distance between conditions over time, in squared units (intervals "
-        "hold for all times and sets of components together):"
-    )
-    if not lines:
-        no_interval = bool(np.isnan(course.margin).all())
-        lines = ["  no intervals" if no_interval else "  no part is above 0 at any time"]
-    return [*_folded(title), *lines]
+    title = f"Parts of the squared distance between conditions over time ({TOGETHER}):"
+    return [*_folded(title), *(f"  {line}" for line in peaks_in_words(measurement))]
 
 
 def _folded(sentence: str, indent: str = "") -> list[str]:

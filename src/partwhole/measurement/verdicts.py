@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 OVERLAP, COARSE = 0.9, 0.5
 # Share of orders of values that explain as much, from which an order may be chance.
 BY_CHANCE = 0.05
+TOGETHER = "in squared units; intervals hold for all times and sets of components together"
 SHUFFLED = "where each neuron's condition means are shuffled"
 MOST_VALUES = 6  # of a component that a sentence lists
 
@@ -131,6 +132,26 @@ def _of_alone(measurement: Measurement) -> str:
         f"({' to '.join(ends)}); {listed(others)} {'has' if len(others) == 1 else 'have'} no "
         f"measurable share{' but in combination' * combined}."
     )
+
+
+def peaks_in_words(measurement: Measurement) -> list[str]:
+    """Return the largest part over time of each set of components that is above 0 at a time."""
+    course, lines = measurement.time_course, []
+    assert course is not None
+    for column, members in enumerate(measurement.saliences.saliences):
+        above = course.is_above[:, column]
+        if not above.any():
+            continue
+        values, margin = course.parts[:, column], course.margin[:, column]
+        place = int(np.argmax(np.where(above, values, -np.inf)))
+        ends = [f"{end:.3g}" for end in values[place] + margin[place] * np.array([-1.0, 1.0])]
+        lines.append(
+            f"{set_in_words(measurement.recording.names, members)}: largest, {values[place]:.3g} "
+            f"({' to '.join(ends)}), at {number(float(course.times[place]))}"
+        )
+    if np.isnan(course.margin).all():
+        return ["no intervals"]
+    return lines or ["no part is above 0 at any time"]
 
 
 def _of_one(measurement: Measurement) -> str:
