@@ -681,7 +681,7 @@ TABLES = {
     ),
     "cells of several": (
         lambda: saved("a.mat", a=cells([np.array([1.0, 2.0])] * 8)),
-        "every cell holds a single value; got a ndarray in \"component 'condition'\"; spread it "
+        "every cell holds a single value; got a ndarray in 'condition'; spread it "
         "over columns, or turn it into text",
     ),
     "no objects in lines": (

@@ -89,7 +89,7 @@ def time_course_of(
             drawn.append(replicates)
             advance(1)
     margin = _margin(np.array(parts), np.stack(drawn, axis=1), confidence)
-    return TimeCourse(_times(recording), *map(np.array, (parts, low, high)), margin)
+    return TimeCourse(_times(recording), np.array(parts), np.array(low), np.array(high), margin)
 
 
 def note_on_times(recording: Recording, window: tuple[Real, Real] | None) -> list[str]:

@@ -171,8 +171,8 @@ def _roles(
         ", ".join(map(repr, chosen)),
         "name a column once",
     )
-    for name in chosen:
-        require_single_values(table[name], name)
+    for name, column in table[chosen].items():
+        require_single_values(column, name)
     parts = {("component", name): labels_of(table[name], f"component {name!r}") for name in chosen}
     for role, given in others.items():
         column = column_of(role, given, table)
