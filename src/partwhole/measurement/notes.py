@@ -187,11 +187,11 @@ def notes_on_trials(recording: Recording) -> list[str]:
     if not far.any():
         return []
     trials, share = np.flatnonzero(far), float(squared[far].sum() / squared.sum())
-    one = len(trials) == 1
+    is_single = len(trials) == 1
     return [
-        f"trial{'s' * (not one)} {listed(list(map(str, trials)))} (from 0) "
-        f"{'has' if one else 'have'} {_percent_below(share)} of the squared deviations from "
-        f"condition means: {'is it an artefact' if one else 'are they artefacts'}?"
+        f"trial{'s' * (not is_single)} {listed(list(map(str, trials)))} (from 0) "
+        f"{'has' if is_single else 'have'} {_percent_below(share)} of the squared deviations from "
+        f"condition means: {'is it an artefact' if is_single else 'are they artefacts'}?"
     ]
 
 
