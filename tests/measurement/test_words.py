@@ -33,6 +33,7 @@ from partwhole.measurement.verdicts import (
     headline,
     structure_in_words,
 )
+from partwhole.measures.structure_interval import structure_interval
 
 GRID = np.repeat(list(product(range(4), range(4))), 8, axis=0)
 
@@ -132,15 +133,79 @@ def test_the_interval_of_what_separates_conditions_is_that_of_its_replicates():
 def test_values_look_alike_only_where_that_is_measured():
     flat = tuple(replace(grading, kind="flat") for grading in of_parts().gradings)
     coarse = replace(of_parts().saliences, structure=-0.78)
-    result = replace(of_parts(), saliences=coarse, gradings=flat)
+    result = replace(of_parts(), saliences=coarse, gradings=flat, structure_interval=(-0.9, 0.32))
     assert structure_in_words(result) == (
-        "Shared parts explain only 0 % of how similar conditions are: saliences are too coarse "
-        "for this representation, or trials are too few to say."
+        "Shared parts explain only 0 % (0 to 32 %) of how similar conditions are: saliences are "
+        "too coarse for this representation."
     )
-    assert "look alike" not in headline(result)
+    assert headline(result).endswith("their similarity depends on more than parts.")
     graded = replace(result, gradings=(replace(flat[0], kind="irregular"),))
     assert "some values look alike" in structure_in_words(graded)
     assert "some look alike" in headline(graded)
+
+
+WHETHER = "whether saliences describe the representation."
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        ((0.92, 1.04), "explain 97 % (92 to 100 %) of how similar conditions are, so that "
+                       "saliences describe the representation."),
+        ((0.5, 0.99), "explain 97 % (50 to 99 %) of how similar conditions are: saliences "
+                      "describe the representation at least in part."),
+        ((0.2, 1.3), "explain 97 % (20 to 100 %) of how similar conditions are: too few trials "
+                     f"to say {WHETHER}"),
+        ((np.nan, np.nan), "would explain 97 % of how similar conditions are, without an "
+                           f"interval: too few trials to say {WHETHER}"),
+    ],
+)  # fmt: skip
+def test_structure_is_said_as_far_as_its_interval_goes(interval, words):
+    saliences = replace(of_parts().saliences, structure=0.97)
+    result = replace(of_parts(), saliences=saliences, structure_interval=interval)
+    assert structure_in_words(result) == f"Shared parts {words}"
+    assert "That is a mean" not in headline(result)
+    # Whatever the estimate.
+    result = replace(result, saliences=replace(saliences, structure=0.3))
+    assert "That is a mean" not in headline(result)
+    grouped = replace(result, saliences=replace(saliences, resampled="groups"))
+    assert ("too few groups to say" in structure_in_words(grouped)) == ("too few" in words)
+
+
+def test_few_trials_do_not_deny_that_parts_are_all():
+    rng = np.random.default_rng(0)
+    rows, lower = GRID.reshape(16, 8, 2)[:, :2].reshape(32, 2), 0
+    for _ in range(8):
+        sides = rng.normal(size=(2, 4, 1000))
+        means = sides[0, rows[:, 0]] + sides[1, rows[:, 1]]
+        responses = means + 6.0 * rng.normal(size=means.shape)
+        recording = named(responses, rows)
+        if pw.measures.salience(recording, bootstrap=0).structure >= 0.5:
+            continue
+        result = quick(recording, bootstrap=40, held_out="none")
+        lower += 1
+        assert np.isnan(result.structure_interval).all()
+        assert json.loads(result.to_json())["structure_interval"] == [None, None]
+        assert not any(note.startswith("structure is ") for note in result.notes)
+        for text in both_texts(result):
+            assert "more than parts" not in text
+            assert "too coarse" not in text
+    assert lower
+
+
+def test_the_interval_of_structure_is_kept_and_printed():
+    result = of_parts()
+    low, high = structure_interval(result.recording)
+    assert result.structure_interval == (low, high)
+    assert low < result.saliences.structure < high
+    assert json.loads(result.to_json())["structure_interval"] == [low, high]
+    text, page = both_texts(result)
+    ends = f"({100 * low:.0f} to {100 * min(high, 1.0):.0f} %) of how similar conditions are"
+    assert ends in text
+    assert ends in page
+    assert "structure: share of similarity that shared parts explain (0." in page
+    whitened = quick(result.recording, bootstrap=40, held_out="none", whiten="diagonal")
+    assert whitened.structure_interval == structure_interval(result.recording, whiten="diagonal")
 
 
 def test_a_parallelism_without_interval_is_not_printed():

@@ -43,6 +43,7 @@ def to_json(measurement: Measurement) -> str:
         ],
         "resampled": saliences.resampled,
         "structure": saliences.structure,
+        "structure_interval": list(measurement.structure_interval),
         "noise": saliences.noise,
         "dimensions": _dimensions(measurement),
         "gradings": [

@@ -24,7 +24,7 @@ from partwhole.measurement.abstraction import (
 )
 from partwhole.measurement.classifiers import classifier_of
 from partwhole.measurement.notes import in_conditions, notes_on, printed, varying
-from partwhole.measurement.separation import not_apart
+from partwhole.measurement.separation import is_coarse, not_apart
 from partwhole.measurement.time_course import TimeCourse, note_on_times, time_course_of
 from partwhole.measures._samples import Whiten
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
@@ -38,6 +38,7 @@ from partwhole.measures.readouts import LDA, SVM, HeldOutReadouts, held_out_read
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.recorded_dimensions import RecordedDimensions, recorded_dimensions
 from partwhole.measures.salience import Salience, salience, saliences_over
+from partwhole.measures.structure_interval import structure_interval
 from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class Measurement:
         What it was read from, for people; may be empty.
     saliences : Salience
         Of these neurons: intervals over trials, or over groups.
+    structure_interval : tuple of two floats
+        Of `saliences.structure`, over trials or groups; NaN where there are too few.
     population : Salience
         Intervals over neurons, for statements on the population from which these were drawn.
     dimensions : RecordedDimensions or None
@@ -103,6 +106,7 @@ class Measurement:
     recording: Recording
     source: str
     saliences: Salience
+    structure_interval: tuple[float, float]
     population: Salience
     dimensions: RecordedDimensions | None
     gradings: tuple[GradedSimilarity, ...]
@@ -352,6 +356,7 @@ def measure(
         lambda: saliences_over(static, [None, "neurons"], whiten, bootstrap, seed),
         lambda: _geometry(static, seed),
         lambda: parallelism_of(static, seed),
+        lambda: structure_interval(static, whiten=whiten),
     ]
     try:
         with (
@@ -364,16 +369,16 @@ def measure(
                 advance(1)
                 return result
 
-            shattered, general, (of_neurons, population), geometry, parallel = side_by_side(
-                in_turn, stages, threads
-            )
+            (
+                shattered, general, (of_neurons, population), geometry, parallel, of_structure,
+            ) = side_by_side(in_turn, stages, threads)  # fmt: skip
     except InputError as error:
         raise in_conditions(error) from None
     dimensions, gradings, reasons = geometry
     abstraction, more = together(parallel, general, shattered)
     of_saliences = [*of_neurons.notes, *population.notes]
-    if not_apart(of_neurons):
-        # Shares of nothing have no structure to speak of.
+    if not_apart(of_neurons) or not is_coarse(of_structure):
+        # Shares of nothing have no structure to speak of, and few trials do not say it is low.
         of_saliences = [note for note in of_saliences if not note.startswith(STRUCTURE)]
     notes = [*recording.notes, *left_out, *note_on_times(recording, window), *of_saliences]
     if len(static.blocks) > 1:
@@ -389,6 +394,7 @@ def measure(
         recording,
         source,
         of_neurons,
+        of_structure,
         population,
         dimensions,
         gradings,

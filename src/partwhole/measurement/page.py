@@ -98,7 +98,8 @@ def _opening(measurement: Measurement) -> Html:
     ]
     structure, explained = structure_in_words(measurement), measurement.saliences.structure
     if structure and np.isfinite(explained):
-        words = "structure: share of similarity that shared parts explain"
+        ends = interval_in_words(*(round(end, 2) for end in measurement.structure_interval))
+        words = f"structure: share of similarity that shared parts explain ({ends})"
         facts.append((number(round(explained, 2)), words))
     readouts = measurement.held_out
     lines, kind = [], ""

@@ -1,4 +1,4 @@
-"""Whether trials show that conditions differ at all, without which they have no shares."""
+"""Whether trials show that conditions differ, and that more than parts makes them similar."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import numpy as np
 
 from partwhole.measures._shares import quantiles
 from partwhole.measures.salience import Salience
+
+# Structure below which saliences are too coarse for a representation.
+COARSE = 0.5
 
 
 def separation_of(result: Salience) -> tuple[float, tuple[float, float]]:
@@ -33,3 +36,14 @@ def not_apart(result: Salience) -> str:
         confidence = f"{100 * result.confidence:g}"
         return f"the {confidence} % interval of the squared distance between them includes 0"
     return ""
+
+
+def is_coarse(interval: tuple[float, float]) -> bool:
+    """Return whether structure is measurably too low for saliences; not without an interval.
+
+    Examples
+    --------
+    >>> is_coarse((0.1, 0.4)), is_coarse((0.1, 0.6)), is_coarse((np.nan, np.nan))
+    (True, False, False)
+    """
+    return interval[1] < COARSE

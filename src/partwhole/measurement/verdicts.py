@@ -12,7 +12,7 @@ from partwhole._types import Real
 from partwhole.audit.page.words import number
 from partwhole.measurement.abstraction import Abstraction
 from partwhole.measurement.notes import followers, labels_in_words, listed
-from partwhole.measurement.separation import not_apart
+from partwhole.measurement.separation import COARSE, is_coarse, not_apart
 from partwhole.measures._shares import quantiles, shares_of
 from partwhole.measures.abstraction import CrossConditionGeneralization
 from partwhole.measures.graded_similarity import GradedSimilarity
@@ -21,8 +21,8 @@ from partwhole.measures.salience import Salience
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
 
-# Structure from which saliences describe a representation, and below which they are too coarse.
-OVERLAP, COARSE = 0.9, 0.5
+# Structure from which saliences describe a representation.
+OVERLAP = 0.9
 # Share of orders of values that explain as much, from which an order may be chance.
 BY_CHANCE = 0.05
 TOGETHER = "in squared units; intervals hold for all times and sets of components together"
@@ -84,7 +84,7 @@ def headline(measurement: Measurement) -> str:
         f"Parts by themselves make up {percent(share)} of what separates conditions "
         f"({percent(low)} to {percent(high)})."
     )
-    if result.structure < COARSE:
+    if is_coarse(measurement.structure_interval):
         sentence += (
             " That is a mean over values of which some look alike."
             if _some_alike(measurement)
@@ -210,25 +210,38 @@ def structure_in_words(measurement: Measurement) -> str:
     if np.isnan(structure):
         return "Whether similarity depends on shared parts alone was not measured."
     # Without its noise a share can lie outside 0 to 1 by chance.
+    low, high = (min(max(end, 0.0), 1.0) for end in measurement.structure_interval)
     explained = percent(min(max(structure, 0.0), 1.0))
-    if structure >= OVERLAP:
+    of = "of how similar conditions are"
+    few = f"too few {'groups' if measurement.saliences.resampled == 'groups' else 'trials'} to say"
+    if np.isnan(measurement.structure_interval).any():
         return (
-            f"Shared parts explain {explained} of how similar conditions are, so that "
+            f"Shared parts would explain {explained} {of}, without an interval: {few} whether "
             "saliences describe the representation."
         )
-    if structure >= COARSE:
+    explained += f" ({100 * low:.0f} to {percent(high)})"
+    if low >= OVERLAP:
         return (
-            f"Shared parts explain {explained} of how similar conditions are: saliences "
-            "describe the representation in part."
+            f"Shared parts explain {explained} {of}, so that saliences describe the representation."
+        )
+    if low >= COARSE:
+        return (
+            f"Shared parts explain {explained} {of}: saliences describe the representation at "
+            "least in part."
+        )
+    if high >= COARSE:
+        return (
+            f"Shared parts explain {explained} {of}: {few} whether saliences describe the "
+            "representation."
         )
     if _some_alike(measurement):
         return (
-            f"Shared parts explain only {explained} of how similar conditions are: some "
-            "values look alike, and saliences are too coarse for this representation."
+            f"Shared parts explain only {explained} {of}: some values look alike, and "
+            "saliences are too coarse for this representation."
         )
     return (
-        f"Shared parts explain only {explained} of how similar conditions are: saliences are too "
-        "coarse for this representation, or trials are too few to say."
+        f"Shared parts explain only {explained} {of}: saliences are too coarse for this "
+        "representation."
     )
 
 
