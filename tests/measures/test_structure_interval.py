@@ -94,8 +94,8 @@ def test_intervals_have_no_unit_and_no_offset(change):
 def test_more_neurons_than_trials_and_three_components():
     rng = np.random.default_rng(7)
     rows = np.array(list(product(range(3), repeat=3)))
-    means = sum(rng.normal(size=(3, 900))[column] for column in rows.T)
-    means = means + 0.5 * rng.normal(size=means.shape)
+    means = np.sum([rng.normal(size=(3, 900))[column] for column in rows.T], axis=0)
+    means += 0.5 * rng.normal(size=means.shape)
     low, high = structure_interval(from_trials(*noisy(rng, means, 4, 2.0, rows)))
     assert low < structure_of(means, rows) < high
     assert high - low < 0.1

@@ -312,10 +312,12 @@ def _excess(trials: _Trials, influence: Float[np.ndarray, "n s"]) -> float:
     """
     groups, sets = trials.groups, len(trials.groups.n_pairs)
     n_conditions = len(groups.counts)
-    kept = np.arange(0, n_conditions, max(1, -(-len(trials.features) // MOST_TRIALS)))
-    if len(kept) < 2:
+    n_kept = n_conditions // max(1, -(-len(trials.features) // MOST_TRIALS))
+    if n_kept < 2:
         # Conditions of so many trials that products of noise add little.
         return 0.0
+    # At random, as every k-th condition may have the same value of a component.
+    kept = np.sort(np.random.default_rng(0).choice(n_conditions, n_kept, replace=False))
     place = np.full(n_conditions, -1)
     place[kept] = np.arange(len(kept))
     rows = place[groups.index] >= 0
