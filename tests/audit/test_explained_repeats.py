@@ -74,3 +74,20 @@ def test_components_that_are_tied_are_named_with_their_remedy():
     report = audit_split(frame, names, "y", "split", tied=[["first", "second"]], add=0)
     (remark,) = [r for r in report.table.remarks if r.startswith("Repeats of a")]
     assert "whose values lose their column where they are tied or spread" in remark
+
+
+def test_columns_that_cannot_be_read_or_compared_are_passed_over(tmp_path):
+    frame = scenes(np.random.default_rng(0))
+    frame["several"] = [[1, 2]] * len(frame)
+    frame.loc[frame["light"] == 0, "light"] = np.nan  # a missing entry is a value
+    assert said(frame) == ([SENTENCE], [SENTENCE])
+    paths = {}
+    for part, of_part in frame.drop(columns="several").groupby("split"):
+        paths[part] = tmp_path / f"{part}.csv"
+        # Only one of the two tables has this column.
+        more = of_part.assign(other=1) if part == "train" else of_part
+        more.drop(columns="split").to_csv(paths[part], index=False)
+    report = audit_split(
+        {"train": paths["train"], "test": paths["test"]}, ["shape", "colour"], "y", add=0
+    )
+    assert SENTENCE in report.table.remarks

@@ -15,16 +15,16 @@ from jaxtyping import Float, Int
 
 from partwhole._checks import InputError
 from partwhole.audit.case import LEFT_OUT, TRAIN
-from partwhole.audit.reading.columns import Column, missing_in, numbered
+from partwhole.audit.reading.columns import Column, Texts, factorized
 from partwhole.audit.reading.source import Source
 from partwhole.features.conjunctions import ConjunctionDesign, Dictionary
 from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs._indicators import as_sparse
 from partwhole.limits.proofs._least_squares import best_sum
 
-# Rows beyond which no further column is read, columns that are looked at, and numbers in the
-# targets of rows to which sums are fitted.
-MOST_ROWS, MOST_COLUMNS, MOST_NUMBERS = 1_000_000, 20, 200_000
+# Rows beyond which no further column is read; columns that are read, and cells in all of them; and
+# numbers in the targets of rows to which sums are fitted.
+MOST_ROWS, MOST_COLUMNS, MOST_CELLS, MOST_NUMBERS = 1_000_000, 20, 3_000_000, 200_000
 # Share of the variance within combinations that a column may leave, at most; degrees of freedom
 # that it leaves, at least; and the probability of so small a share by chance.
 LEFT, LEAST_DEGREES, LEVEL = 0.1, 8, 0.001
@@ -54,6 +54,7 @@ def further_columns(
     source: Source,
     used: Sequence[Hashable],
     transformed: Sequence[tuple[Column, Hashable]],
+    n: int,
 ) -> Callable[[], list[Further]]:
     """Return a function that reads the columns that are not used, and some that are.
 
@@ -64,28 +65,38 @@ def further_columns(
         Those with a role.
     transformed : sequence of (Column, name)
         Components as they are in the table, before values were tied or spread.
+    n : int
+        Rows; of many fewer columns are read.
     """
 
     def read() -> list[Further]:
-        columns = [(column, name, True) for column, name in transformed]
         names = {str(name) for name in used}
         places = [i for i, name in enumerate(source.columns) if str(name) not in names]
-        for place in places[:MOST_COLUMNS]:
-            try:
-                columns.append((source.read([place], [])[place], source.columns[place], False))
-            except InputError:  # such as a column that only one of two tables has
-                continue
+        read_places = _read(source, places[: min(MOST_COLUMNS, MOST_CELLS // max(n, 1))])
+        columns = [(column, name, True) for column, name in transformed]
+        columns += [(read_places[i], source.columns[i], False) for i in read_places]
         further = []
         for column, name, is_named in columns:
             try:
-                codes = numbered(column, name)[0]
-                codes = np.where(missing_in(column, name), -1, codes)
+                codes = column.codes if isinstance(column, Texts) else factorized(column, name)[0]
             except (InputError, TypeError):  # lists and raw bytes have no values to compare
                 continue
             further.append(Further(str(name), codes, is_named))
         return further
 
     return read
+
+
+def _read(source: Source, places: list[int]) -> dict[int, Column]:
+    """Return the columns that can be read, all of them in one reading if that succeeds."""
+    if not places:
+        return {}
+    try:
+        columns = source.read(places, [])
+        return {place: columns[place] for place in places}
+    except InputError:  # such as a column that only one of two tables has
+        half = len(places) // 2
+        return _read(source, places[:half]) | _read(source, places[half:]) if half else {}
 
 
 def differing(

@@ -145,7 +145,7 @@ def read_tables(
         changed = {str(name) for name in [*multi_hot, *(n for group in tied for n in group)]}
         plain = [pair for pair in columns["component"] if str(pair[1]) in changed]
         in_roles = [name for names in parts.values() for name in names]
-        further = further_columns(source, in_roles, plain)
+        further = further_columns(source, in_roles, plain, n_rows(columns["component"][0][0]))
         columns["component"] = spread(columns["component"], multi_hot, tied, remarks)
         in_bins = [
             pair for pair in columns["component"] if str(pair[1]) in set(map(str, bins or {}))
