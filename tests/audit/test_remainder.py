@@ -27,7 +27,7 @@ def test_the_rest_is_judged_by_itself():
     assert report.verdict == "unsupported"
     assert report.headline == (
         "Not supported if parts add up (order 1): training lacks shape = new. Supported "
-        "without the 2 rows with values or labels training lacks"
+        "without the 2 of 6 held-out rows with values or labels training lacks"
     )
     (evidence,) = report.evidence
     rest = evidence.remainder
@@ -58,8 +58,9 @@ def test_what_is_wrong_with_the_rest_stays_wrong():
     )
     assert "not-solvable" in {one.rule for one in report.errors}
     plain = audit_split(table(product=True), COLUMNS, "y", "split", add=0)
-    assert "Nor without the 2 rows with values or labels training lacks: they do not add up" in (
-        plain.headline
+    assert (
+        "Nor without the 2 of 6 held-out rows with values or labels training lacks: they do not"
+        in (plain.headline)
     )
 
 
@@ -72,7 +73,8 @@ def test_rows_of_the_rest_that_are_left_open_are_counted():
     # Two rows are of the new shape, two join combinations that nothing else joins.
     n_left = (frame["split"] == "test").sum() - 2
     assert report.headline.endswith(
-        "training lacks shape = new. Without the 2 rows with values or labels training lacks, "
+        "training lacks shape = new. Without the 2 of "
+        f"{n_left + 2} held-out rows with values or labels training lacks, "
         f"{n_left - 2} of the {n_left} rows left are determined"
     )
 
@@ -85,7 +87,7 @@ def test_labels_that_training_lacks_are_left_out_too():
     assert report.evidence[0].remainder.left_out.tolist() == [24]
     assert report.headline.startswith(
         "Not supported if parts add up (order 1): training lacks the label 'neither'. Supported "
-        "without the 1 row with values or labels training lacks"
+        "without the 1 of 4 held-out rows with values or labels training lacks"
     )
 
 

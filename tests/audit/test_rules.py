@@ -282,11 +282,9 @@ def test_repeats_with_another_target_are_counted():
     )
     (one,) = found(audit(frame), "not-held-out")
     assert "(a, x); 2 of them with a target that training does not give it. " in one.message
-    assert one.message.endswith(
-        "If test is an ordinary validation split, exclude it from the test splits."
-    )
+    assert one.message.endswith("Report rows with seen and with unseen combinations apart.")
     (one,) = found(audit(frame.drop(index=4)), "not-held-out")
-    assert "validation" not in one.message
+    assert "apart" not in one.message
     (one,) = found(audit(frame.drop(index=[6, 7])), "not-held-out")
     assert "another target" not in one.message
     # The second output alone may differ.

@@ -271,7 +271,9 @@ def _without_unseen(report: AuditReport) -> Iterator[str]:
     if not n_rows:
         return
     of_all = " of all test splits" if len(rests) > 1 else ""
-    left_out = f"the {count(n_rows, 'row')}{of_all} with values or labels training lacks"
+    total = sum(len(item.case.rows_of(item.case.held_out)) for item in rests)
+    of_total = f"{n_rows:,} of {count(total, 'held-out row')}{of_all}"
+    left_out = f"the {of_total} with values or labels training lacks"
     if any(item.solvability is not None and item.solvability.solvable is False for item in rests):
         yield f"Nor without {left_out}: {_not_a_sum(report.order)}"
         return

@@ -332,8 +332,8 @@ def salience_limits(evidence: Evidence, settings: Settings) -> Iterator[Finding]
             case,
             f"Labels of {printable(case.name)} are predicted right only "
             f"{salience_range(name, since, until)} (salience: how strongly a change of a component "
-            "changes the inputs or features of a learner). They should be for any salience from "
-            f"1/{settings.salience:g} to {settings.salience:g} times that of the others. "
+            "changes the inputs or features of a learner). As nobody sets the saliences of a "
+            f"network, a split should leave a factor of {settings.salience:g} either way. "
             f"{_standing(sweep, component)}A network that learns its features may fail sooner. "
             f"Add training rows in which values of {name} have other "
             f"labels{_or_features(sweep)}.",

@@ -378,9 +378,8 @@ def not_held_out(case: Case) -> Iterator[Finding]:
         ". This split has no new combination, so it says nothing of generalisation to them. Hold "
         "out whole combinations."
         if len(rows) == total
-        else ". These rows do not test unseen combinations, and no other number in this report "
-        f"counts them. Remove them from the test split. If {name} is an ordinary validation "
-        "split, exclude it from the test splits."
+        else ". These rows do not test unseen combinations. Report rows with seen and with unseen "
+        "combinations apart."
     )
     yield finding_of("not-held-out", case, message, rows)
 
