@@ -218,8 +218,8 @@ _TABLE = (
         "Test rows repeat combinations of training.",
         "The combination of a test row also occurs in training.",
         "",
-        "Report rows with seen and with unseen combinations apart. Leave ordinary validation splits "
-        "out of the test splits.",
+        "Report rows with seen and with unseen combinations apart. Leave ordinary validation "
+        "splits out of the test splits.",
     ),
     Rule(
         "strong-leak",
