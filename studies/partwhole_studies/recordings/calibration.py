@@ -142,6 +142,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     of_runs = data.runs_coverage.mean(["noise", "neurons", "seed"])
     by_repeats = data.coverage.mean(["noise", "neurons", "seed"])
     by_kind = by_repeats.mean("repeats")
+    sure = data.sure.where(data.sure_right.notnull())
     return {
         "bias": max(biases, key=lambda bias: bias.value),
         "off": float(np.nanmax(np.abs(bias.mean("seed")))),
@@ -154,6 +155,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         **{f"runs_{m}": float(of_runs.sel(runs=m)) for m in RUNS},
         "runs_20": float(by_repeats.sel(interval="runs", repeats=20)),
         "over_neurons": float(by_kind.sel(interval="neurons")),
+        "sure_right": float((data.sure_right * sure).sum() / sure.sum()),
         **{f"of_{name}": float(data[f"{name}_coverage"].mean()) for name in ("answers", "shares")},
         "error": mean(others.sel(setting=largest)),
         "near": mean(errors.sel(setting=NEAR)),
