@@ -157,7 +157,9 @@ def test_splits_together_are_as_each_alone(labels, fit):
     flipped = frame[frame["split"] == "train"].iloc[:1].copy()
     flipped["y"] = "more" if labels else 7
     known = frame[frame["split"] == "train"].iloc[3:4].assign(split="test 0")
-    frame = pd.concat([frame, again, flipped, known], ignore_index=True)
+    # Of a value that training lacks all is open, and combinations to add are looked for.
+    new = frame[frame["split"] == "test 0"].iloc[:1].assign(a=frame["a"].max() + 1)
+    frame = pd.concat([frame, again, flipped, known, new], ignore_index=True)
     options = {"fit": fit, "target_kind": "labels" if labels else "numbers"}
     together = audit_split(frame, ["a", "b"], "y", "split", **options)
     assert len(together.evidence) == 3
@@ -169,8 +171,13 @@ def test_splits_together_are_as_each_alone(labels, fit):
             assert mine.error == pytest.approx(theirs.error, rel=1e-9)
         np.testing.assert_array_equal(one.determination.determined, other.determination.determined)
         assert one.solvability.solvable is other.solvability.solvable
-        steps = [step.values for step in one.additions.steps]
-        assert steps == [step.values for step in other.additions.steps]
+        assert (one.additions is None) == one.determination.determined.all()
+        steps, others = (
+            [step.values for step in item.additions.steps] if item.additions else []
+            for item in (one, other)
+        )
+        assert steps == others
+        assert bool(steps) == (one.case.name == "test 0")
 
 
 @pytest.mark.parametrize("n_splits", [1, 12])
@@ -196,8 +203,12 @@ def test_training_is_fitted_once_for_all_splits(monkeypatch, n_splits):
     frame["split"] = "train"
     held_out = rng.choice(64, 24, replace=False)
     frame.loc[held_out, "split"] = [f"test {i % n_splits}" for i in range(24)]
+    # Training lacks a value, so that each split has combinations to add.
+    new = [(4, i % 4, i // 4, 0.0, f"test {i}") for i in range(n_splits)]
+    frame = pd.concat([frame, pd.DataFrame(new, columns=frame.columns)], ignore_index=True)
     report = audit_split(frame, ["a", "b", "c"], "y", "split")
     assert len(report.evidence) == n_splits
+    assert all(item.additions.steps for item in report.evidence)
     # Null functions of both orders.
     assert calls == {"cho_factor": len(places.DEPTHS), "null_basis": 2, "fill": 1}
 

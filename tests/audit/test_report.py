@@ -446,8 +446,7 @@ def test_the_face_of_the_package_has_the_audit():
     assert partwhole.audit_split is audit_split
     assert partwhole.audit.audit_split is audit_split
     assert "audit_split" in dir(partwhole)
-    report = audit_split(cross(total), COLUMNS, "target", "split")
-    (evidence,) = report.evidence
+    (evidence,) = audit_samples.faulty().evidence
     parts = [evidence, *vars(evidence).values(), evidence.prediction.points[0]]
     names = {type(part).__name__ for part in parts}
     assert names >= {"Evidence", "Case", "Prediction", "Point", "Additions", "Coverage"}

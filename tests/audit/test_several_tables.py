@@ -41,9 +41,11 @@ def same(one, other):
         (r.order, r.determined, r.solvable) for r in other.ladder
     ]
     assert one.shortcuts == other.shortcuts
-    assert [step.values for step in one.additions.steps] == [
-        step.values for step in other.additions.steps
-    ]
+    assert (one.additions is None) == (other.additions is None)
+    if one.additions is not None:
+        assert [step.values for step in one.additions.steps] == [
+            step.values for step in other.additions.steps
+        ]
     for a, b in zip(one.prediction.points, other.prediction.points, strict=True):
         np.testing.assert_allclose(a.outputs, b.outputs, rtol=1e-12)
 

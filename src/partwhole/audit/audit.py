@@ -169,8 +169,9 @@ def audit_split(
         salience. For at most 10 components. For labels the report also says how much more or less
         salient each one may be before held-out combinations are predicted wrong.
     add : int, keyword-only, default 5
-        Largest number of combinations recommended for addition to training; 0 for none. The
-        search ends after about 2 seconds for one test split and 10 seconds for all of them.
+        Largest number of combinations recommended for addition to training; 0 for none. None are
+        looked for where training determines all. The search ends after about 2 seconds for one
+        test split and 10 seconds for all of them.
     settings : Settings, keyword-only, optional
         Thresholds, and rules silenced with a reason.
     time_limit : float, keyword-only, default 10
@@ -418,7 +419,7 @@ def _look_at(
             ),
             shared=looks.shared,
         )
-        if looks.add
+        if looks.add and not determined.determined.all()
         else None
     )
     at("searching for shortcuts")

@@ -186,8 +186,7 @@ def _split(evidence: Evidence) -> Iterator[str]:
         yield from _saliences(evidence, evidence.sweep)
     elif case.has_labels and evidence.prediction is not None:
         yield from wrapped(NO_SWEEP)
-    # Where all is determined, additions only strengthen what carries over: see the page.
-    if evidence.additions is not None and evidence.additions.determined < 1.0:
+    if evidence.additions is not None:
         yield from _additions(evidence, evidence.additions)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from partwhole import __version__
 from partwhole.audit.evidence import Evidence
-from partwhole.audit.page.additions import additions
+from partwhole.audit.page.additions import additions, none_is_needed
 from partwhole.audit.page.determined import determined
 from partwhole.audit.page.findings import findings, rules
 from partwhole.audit.page.opening import between, kind, opening, sentences
@@ -127,7 +127,7 @@ def _parts(evidence: Evidence) -> list[tuple[str, str]]:
         left.add("predicted")
     if evidence.sweep is None and (not evidence.case.has_labels or "predicted" in left):
         left.add("salience")
-    if evidence.additions is None:
+    if evidence.additions is None and not none_is_needed(evidence):
         left.add("add")
     return [part for part in PARTS if part[0] not in left]
 
@@ -144,7 +144,7 @@ def _split(report: AuditReport, i: int, evidence: Evidence) -> Html:
             if evidence.sweep
             else tag("p", NO_SWEEP, class_="answer")
         ),
-        "add": lambda: evidence.additions and additions(evidence, evidence.additions),
+        "add": lambda: additions(evidence),
     }
     of_split = section(
         f"s{i}",

@@ -6,7 +6,7 @@ import numpy as np
 
 from partwhole.audit.additions.search import OBJECTIVE
 from partwhole.audit.case import Case
-from partwhole.audit.evidence import Addition, Additions, Evidence
+from partwhole.audit.evidence import Addition, Evidence
 from partwhole.audit.page.sections import remarks
 from partwhole.audit.page.words import combination, number, share
 from partwhole.audit.wording import count, determined_changes
@@ -20,9 +20,15 @@ AIM = (
 )
 
 
-def additions(evidence: Evidence, search: Additions) -> Html:
+def none_is_needed(evidence: Evidence) -> bool:
+    """Return whether training determines all that is held out."""
+    return evidence.determination is not None and bool(evidence.determination.determined.all())
+
+
+def additions(evidence: Evidence) -> Html:
     """Return the combinations to add to training first, with the effect of each."""
-    if search.determined == 1.0:
+    search = evidence.additions
+    if search is None or none_is_needed(evidence):
         return tag(
             "p",
             "None is needed: training determines all combinations of test.",
