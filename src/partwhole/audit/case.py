@@ -247,12 +247,8 @@ class Case:
         """
         held_out = self.rows_of(self.held_out)
         test = np.flatnonzero(self.table.split == self.split)
-        is_half = self.weights_of(held_out) >= 0.5 * self.weights_of(test)
-        return held_out if is_half else test
-
-    def weights_of(self, rows: Int[np.ndarray, " r"]) -> float:
-        """Return the weight of some of the table's rows together."""
-        return float(self.table.weights[rows].sum())
+        weights = self.table.weights
+        return held_out if 2.0 * weights[held_out].sum() >= weights[test].sum() else test
 
     @cached_property
     def label(self) -> Int[np.ndarray, " m"] | None:

@@ -185,7 +185,8 @@ _TABLE = (
         "rows are predicted from the others, and labels weighted to their shares in test. Where "
         "test has a single label, or its values predict labels that it lacks, accuracy in training "
         "is that of rows with these values; where predictions do not vary in test, or it has fewer "
-        "than three rows, differences from the mean of training are compared. Of four components "
+        "than three rows, differences from the mean of training are compared. Rows of test are the "
+        "held-out ones if these are half of it or more, else all. Of four components "
         "and more, threes are looked at if there are at most five million of them times rows.",
         "shortcut_effect",
         "Show these values with other targets in training.",
