@@ -33,6 +33,8 @@ atlas
     What training determines in the splits of published benchmarks: `find_splits`, `write_atlas`.
 study
     Theory beside computation, with claims and verdicts; also the command ``partwhole``.
+
+`InputError` is the error of arguments, files and options that break a rule.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
         torch,
         training,
     )
+    from partwhole._checks import InputError
     from partwhole.audit import audit_split
     from partwhole.comparison import compare
     from partwhole.flows import flow
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
+    "InputError",
     "Training",
     "__version__",
     "atlas",
@@ -91,8 +95,9 @@ __all__ = [
     "train",
     "training",
 ]
-# Functions of the public face, and the rooms they live in.
+# Names of the public face, and the rooms they live in.
 _HOMES = {
+    "InputError": "_checks",
     "Training": "training",
     "audit_split": "audit",
     "compare": "comparison",

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 
 class InputError(ValueError):
-    """An input that breaks a stated rule."""
+    """An input that breaks a stated rule; `partwhole.InputError` in code of users."""
 
 
 def require(condition: object, rule: str, actual: object, remedy: str) -> None:

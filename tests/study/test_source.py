@@ -193,6 +193,11 @@ def test_partwhole_itself_is_looked_at(monkeypatch):
     ("import partwhole as pw", "atlas.overview", "study.report"),
     ("from partwhole.training import train", "training.train", "_progress"),
     ("from partwhole.training import train", "training.train", "_extras"),
+    # Lists of names compute nothing, also where they ask for packages.
+    ("from partwhole.training import train", "training.train", "training"),
+    ("from partwhole.training import Runs", "training.results", "training"),
+    ("from partwhole import train", "training.train", "training"),
+    ("from partwhole.flows import Tied", "flows.tied", "flows.deep"),
 ])  # fmt: skip
 def test_of_a_room_those_modules_count_whose_names_are_imported(
     written, imports, covered, left_out
@@ -200,6 +205,7 @@ def test_of_a_room_those_modules_count_whose_names_are_imported(
     study = written(square=("import numpy as np", f"import numpy as np\n{imports}"))
     names = {module for module, _, _ in source_of(study).files}
     assert f"partwhole.{covered}" in names
+    assert ("partwhole" in names) == (imports == "import partwhole as pw")
     assert f"partwhole.{left_out}" not in names
 
 

@@ -1,11 +1,11 @@
 """The source that the cells of a study depend on, as a short hash.
 
 It covers the study's module, and the modules of its package and of partwhole that it imports,
-directly or indirectly; of a room of partwhole, those from which the room has the names that are
-imported. It leaves out what shows and doesn't compute: docstrings, comments, progress bars and the
-methods `plot`, `describe` and reprs; and of the study's module the sentences, the presets,
-`gather`, `numbers`, `figure`, `seconds` and ON_GPU, and imports that only these need. Installed
-packages are not covered.
+directly or indirectly; of partwhole and its rooms, those from which the names that are imported
+come, and not the lists of names themselves. It leaves out what shows and doesn't compute:
+docstrings, comments, progress bars and the methods `plot`, `describe` and reprs; and of the study's
+module the sentences, the presets, `gather`, `numbers`, `figure`, `seconds` and ON_GPU, and imports
+that only these need. Installed packages are not covered.
 """
 
 from __future__ import annotations
@@ -221,13 +221,25 @@ def _imported(tree: ast.AST, package: str) -> Iterator[str]:
 
 def _passes_on(module: str, file: Path) -> bool:
     """Return whether a package of partwhole only passes on what its modules define."""
+    if module == PACKAGE:
+        return True
     if file.name != "__init__.py" or module.partition(".")[0] != PACKAGE:
         return False
     tree = _parsed(file, file.stat().st_mtime_ns)
     return all(
-        isinstance(node, ast.Import | ast.ImportFrom | ast.Pass) or {*_bound(node)} == {"__all__"}
+        isinstance(node, ast.Import | ast.ImportFrom | ast.Pass)
+        or {*_bound(node)} == {"__all__"}
+        or _asks_for_packages(node)
         for node in tree.body
     )
+
+
+def _asks_for_packages(node: ast.stmt) -> bool:
+    """Return whether a statement says which packages are missing, and does nothing else."""
+    match node:
+        case ast.Expr(ast.Call(ast.Name("needs"))):
+            return True
+    return False
 
 
 def _passed_on(package: str, name: str) -> list[str]:
