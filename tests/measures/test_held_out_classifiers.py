@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from partwhole._checks import InputError
 from partwhole.measures import salience
 from partwhole.measures.readouts import LDA, SVM, held_out_readouts, predict_readout
+from partwhole.measures.readouts.held_out import OF_SVM
 from partwhole.recordings import from_trials
 
 
@@ -86,7 +87,8 @@ def test_labels_of_ones_own_are_those_of_a_component():
     for classifier in (None, SVM(0.1)):
         by_name = held_out_readouts(measured, "size", classifier=classifier)
         ours = held_out_readouts(measured, signs, classifier=classifier)
-        assert (ours.labels, ours.outputs, ours.notes) == (("answer",), ("answer",), ())
+        assert (ours.labels, ours.outputs) == (("answer",), ("answer",))
+        assert ours.notes == by_name.notes == (() if classifier is None else (OF_SVM,))
         np.testing.assert_array_equal(ours.accuracy, by_name.accuracy)
         np.testing.assert_array_equal(ours.measured_accuracy, by_name.measured_accuracy)
         np.testing.assert_array_equal(ours.accuracy_interval, by_name.accuracy_interval)

@@ -83,9 +83,10 @@ def test_errors_from_some_rows_are_near_those_from_all(monkeypatch):
 def test_products_without_errors_stay_and_with_nothing_else_become_means_by_overlap():
     rng = np.random.default_rng(4)
     of, gram = described(world(rng)), np.cov(rng.normal(size=(9, 20)))
-    np.testing.assert_allclose(of.drawn(gram[None], 0.0, 30.0)[0], gram, atol=1e-12)
+    parts = of.parts(gram)
+    np.testing.assert_allclose(parts.drawn(of.kept(parts, 0.0, 30.0)), gram, atol=1e-12)
     by_overlap = of.by_overlap.of_pairs(gram)
-    np.testing.assert_allclose(of.drawn(gram[None], 1e9, 30.0)[0], by_overlap, atol=1e-12)
+    np.testing.assert_allclose(parts.drawn(of.kept(parts, 1e9, 30.0)), by_overlap, atol=1e-12)
 
 
 def test_components_of_many_values_are_left_to_the_rest(monkeypatch):

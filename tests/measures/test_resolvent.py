@@ -13,7 +13,7 @@ from partwhole.measures.readouts import held_out_readouts, predict_readout
 from partwhole.measures.readouts.equivalent import answers_of, answers_without
 from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.noise import NoiseSpectrum
-from partwhole.measures.readouts.resolvent import Estimate, Known, Spectrum
+from partwhole.measures.readouts.resolvent import Between, Estimate, Known, Spectrum
 from partwhole.recordings import from_trials
 
 
@@ -32,7 +32,8 @@ def world(seed, p, spread=1.0):
 
 def between(functions, noise, rows):
     along = rows @ noise.directions.T
-    return functions.between(along, rows @ rows.T - along @ along.T)
+    beside = rows @ rows.T - along @ along.T
+    return functions.of(Between(functions.inverse, along, beside))
 
 
 @pytest.mark.parametrize("kappa", [1e-3, 1.0, 1e6])
@@ -99,7 +100,7 @@ def test_estimates_on_both_sides_are_larger_by_the_inflation(p, degrees, kappa):
         along = np.vstack([rows, np.eye(p)]) @ noise.directions.T
         beside = np.vstack([rows, np.eye(p)])
         beside = beside @ beside.T - along @ along.T
-        r = functions.between(along, beside)[0][:3, 3:]
+        r = functions.of(Between(functions.inverse, along, beside))[0][:3, 3:]
         sides.append(r @ covariance @ r.T)
         inflations.append(functions.inflation)
     truth = rows @ whole_functions(covariance, kappa)[1] @ rows.T

@@ -15,8 +15,11 @@ from partwhole.recordings import Recording, from_trials
 
 TUPLES = np.array(list(product(range(4), range(4))))
 RUNS = "the first trials of different conditions share about"
-NEIGHBOURS = "neighbouring trials share about"
-HIDDEN = "trials of one condition stand {} than those of others: if 10 % of the noise drifted"
+NEIGHBOURS = "in the order of rows, neighbouring trials share about"
+HIDDEN = (
+    "in the order of rows, trials of one condition stand {} than those of others: if it is their "
+    "order in time and 10 % of the noise drifted"
+)
 
 
 def trials(rng, of_trial, noise):

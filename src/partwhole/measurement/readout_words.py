@@ -165,20 +165,15 @@ def too_coarse(readouts: HeldOutReadouts) -> Bool[np.ndarray, "R labels"] | None
 
 def _of_right_value(readouts: HeldOutReadouts) -> Bool[np.ndarray, "R k"]:
     """Return the output of each component that stands for the right value."""
-    single = np.repeat(readouts.chance, _widths(readouts)) >= 0.5
+    widths = [part.stop - part.start for part in readouts.outputs_of_labels]
+    single = np.repeat(np.equal(widths, 1), widths)
     return single | (readouts.targets > 0.0)
 
 
 def _by_label(readouts: HeldOutReadouts, outputs: Float[np.ndarray, "R k"]) -> np.ndarray:
     """Return the sums of outputs of each component."""
-    starts = np.cumsum([0, *_widths(readouts)[:-1]])
+    starts = [part.start for part in readouts.outputs_of_labels]
     return np.add.reduceat(outputs, starts, axis=1)
-
-
-def _widths(readouts: HeldOutReadouts) -> list[int]:
-    """Return the number of outputs of each component: one of two values."""
-    n_values = np.rint(1.0 / readouts.chance).astype(int).tolist()
-    return [n if n > 2 else 1 for n in n_values]
 
 
 def penalty_in_words(readouts: HeldOutReadouts) -> str:

@@ -49,9 +49,10 @@ def _hidden(index: Int[np.ndarray, " n"], noise: float) -> list[str]:
         return []
     where = "nearer to one another" if excess > 0 else "farther apart"
     return [
-        f"trials of one condition stand {where} than those of others: if {100 * DRIFTING:.0f} % of "
-        f"the noise drifted, saliences would be off by up to {min(bias, 1.0):.2f}, and it could "
-        "stay unseen; declare runs or blocks as groups"
+        f"in the order of rows, trials of one condition stand {where} than those of others: if it "
+        f"is their order in time and {100 * DRIFTING:.0f} % of the noise drifted, saliences would "
+        f"be off by up to {min(bias, 1.0):.2f}, and it could stay unseen; declare runs or blocks "
+        "as groups"
     ]
 
 
@@ -102,7 +103,7 @@ def _shared(samples: Samples, groups: TupleGroups, seed: int) -> list[str]:
     which = (
         f"the first trials of different conditions share {share}, as do the second and later ones"
         if largest
-        else f"neighbouring trials share {share}"
+        else f"in the order of rows, neighbouring trials share {share}"
     )
     return [f"{which}, and it passes for similarity: declare runs or blocks as groups"]
 

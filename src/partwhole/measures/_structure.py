@@ -39,49 +39,44 @@ def structure_score(
     groups = TupleGroups.of(components)
     if correct:
         repeated = groups.counts[groups.index] >= 2
-        features, components = features[repeated], components[repeated]
-        if len(np.unique(components, axis=0)) < 2:
+        if not repeated.all():
+            features, components = features[repeated], components[repeated]
+            groups = TupleGroups.of(components)
+        if len(groups.counts) < 2:
             return np.nan, "fewer than two conditions have two trials"
-        groups = TupleGroups.of(components)
     if np.sum(groups.n_pairs > 0) < 2:
         return np.nan, "all pairs of conditions share the same components"
-    counts, index = groups.counts, groups.index
-    means = groups.means(features)
+    counts, index, means = groups.counts, groups.index, groups.means(features)
     sq_norms = np.einsum("ij,ij->i", means, means)
+    n_pairs = 2.0 * groups.n_pairs
+    present = np.flatnonzero(n_pairs > 0)
+    n_pairs = n_pairs[present]
+    # For each tuple the sum of the others' means, by exact overlap with it.
+    partners = np.stack([shared.T @ (shared @ means) - means for shared in groups.sharing])
+    partners = over_supersets(np.concatenate([partners, np.zeros_like(partners[:1])]))[present]
+    similarity = np.einsum("tp,stp->s", means, partners)
+    spread = np.zeros(len(present) + 1)
     if correct:
         pairs = counts * (counts - 1.0)
         scaled = features / np.sqrt(pairs)[index, None]
-        sums = means * counts[:, None]
         lengthened = means * np.sqrt(counts / (counts - 1.0))[:, None]
         whole = lengthened.T @ lengthened - scaled.T @ scaled
-        along = np.einsum("ij,ij->i", features, sums[index]) ** 2
-        crossed = np.array([
-            float(np.sum((features[rows] @ features[rows].T) ** 2))
-            for rows in np.split(groups.order, np.cumsum(counts)[:-1])
-        ])  # fmt: skip
-        diagonal = (counts**4 * sq_norms**2 - 2 * np.bincount(index, along) + crossed) / pairs**2
+        # Of products within a condition: squares of each, and of their sums over its trials.
+        crossed, along = np.empty(len(counts)), np.empty(len(counts))
+        for t, rows in enumerate(np.split(groups.order, np.cumsum(counts)[:-1])):
+            x = features[rows]
+            products = x @ x.T
+            crossed[t], along[t] = np.sum(products**2), np.sum(products.sum(axis=1) ** 2)
+            influence = x @ partners[:, t].T
+            influence = np.column_stack([influence, influence.sum(axis=1)])
+            spread += 4.0 * np.var(influence, axis=0) / (counts[t] - 1.0)
+        diagonal = (counts**4 * sq_norms**2 - 2.0 * along + crossed) / pairs**2
     else:
         whole, diagonal = means.T @ means, sq_norms**2
-    n_pairs = 2.0 * groups.n_pairs
+    # Of similarities summed over all pairs, and by the set that these share.
     square = (float(np.sum(whole**2)) - float(diagonal.sum())) / n_pairs.sum()
-
-    # For each tuple the sum of the others' means, by exact overlap with it.
-    partners = np.stack([shared.T @ (shared @ means) - means for shared in groups.sharing])
-    partners = over_supersets(np.concatenate([partners, np.zeros_like(partners[:1])]))
-    present = np.flatnonzero(n_pairs > 0)
-
-    def squared(partners: np.ndarray, count: float) -> float:
-        product = float(np.sum(means * partners)) / count
-        if not correct:
-            return product**2
-        influence = 2.0 / count * np.einsum("ij,ij->i", features, partners[index])
-        spread = (
-            np.bincount(index, influence**2) - counts * groups.means(influence[:, None])[:, 0] ** 2
-        )
-        return product**2 - float(np.sum(spread / (counts * (counts - 1.0))))
-
-    by_set = sum(n_pairs[s] * squared(partners[s], n_pairs[s]) for s in present) / n_pairs.sum()
-    grand = squared(partners[present].sum(axis=0), n_pairs.sum())
+    by_set = float(np.sum((similarity**2 - spread[:-1]) / n_pairs)) / n_pairs.sum()
+    grand = (similarity.sum() ** 2 - spread[-1]) / n_pairs.sum() ** 2
     if square - grand <= 1e-12 * abs(square):
         return np.nan, "the similarity of different conditions doesn't vary beyond its noise"
     return float((by_set - grand) / (square - grand)), ""

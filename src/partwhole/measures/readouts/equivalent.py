@@ -44,7 +44,6 @@ from partwhole.measures.readouts.answers import Answers
 from partwhole.measures.readouts.closed_form import closed_answers, has_closed_form
 from partwhole.measures.readouts.means import Means, MeasuredMeans, Products, Trials
 from partwhole.measures.readouts.noise import NoiseSpectrum
-from partwhole.measures.readouts.resolvent import Shifted
 
 # Shares of a step, and the number of steps, before Newton's method: few, or many short ones.
 DAMPED = ((0.5, 60), (0.1, 600))
@@ -210,11 +209,11 @@ def answers_without(
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Scalars, the resolvent of the noise that belongs to them, and the change in a step."""
+    """Scalars, the products of means that belong to them, and the change in a step."""
 
     d: float
     d_tilde: float
-    inverse: Shifted
+    products: Products
     logs: Float[np.ndarray, "2"]
     change: Float[np.ndarray, "2"]
     slope: Float[np.ndarray, "2 2"] | None = None
@@ -251,7 +250,7 @@ class _System:
     def _change(self, d: float, products: Products) -> tuple[float, Float[np.ndarray, "2"]]:
         """Return d~, and by how much the logarithms of both scalars change in a step."""
         d_tilde = self.ridge / products.kappa
-        resolvent = self._resolvent(d, products.positive(0) / d_tilde)
+        resolvent = self._resolvent(d, products.with_r / d_tilde)
         noisy = self._scaled(products.grams[1]) / d_tilde**2
         new_d = products.noise_traces[0] / d_tilde - np.sum(resolvent * noisy)
         n_within = self.counts.sum() - len(self.counts) - 1.0
@@ -262,8 +261,9 @@ class _System:
     def _at(self, logs: Float[np.ndarray, "2"]) -> _Point:
         d, shift = np.exp(np.clip(logs, -LARGEST_LOG, LARGEST_LOG)).tolist()
         inverse = self.means.spectrum.shifted(shift)
-        d_tilde, change = self._change(d, self.means.through(inverse, 2))
-        return _Point(d, d_tilde, inverse, logs, change)
+        products = self.means.through(inverse)
+        d_tilde, change = self._change(d, products)
+        return _Point(d, d_tilde, products, logs, change)
 
     def fixed_point(self, start: Scalars | None = None) -> tuple[_Point | None, float]:
         """Return the scalars that reproduce themselves, or None, and the change that was left."""
@@ -275,7 +275,7 @@ class _System:
             # Part of the way in logarithms, since without a penalty d grows without bound.
             for _ in range(steps):
                 d, d_tilde = np.exp(np.clip(logs, -LARGEST_LOG, LARGEST_LOG)).tolist()
-                products = self.means.at(self.ridge / d_tilde, 2)
+                products = self.means.at(self.ridge / d_tilde)
                 change = self._change(d, products)[1]
                 logs = logs + share * change
                 if np.abs(change).max() < NEAR:
@@ -347,10 +347,10 @@ class _System:
     ) -> Answers | None:
         """Return the answers at the scalars, for centred targets; None if variances have none."""
         d, d_tilde = point.d, point.d_tilde
-        products = self.means.through(point.inverse)
-        kernel = products.positive(0) / d_tilde
-        noisy = products.positive(1) / d_tilde**2
-        twice = products.grams[2] / d_tilde**3
+        products = point.products
+        kernel = products.with_r / d_tilde
+        noisy = products.with_noise / d_tilde**2
+        twice = products.with_noise_twice / d_tilde**3
         q = self._resolvent(d, kernel)
         root_counts = np.sqrt(self.counts)
         y = root_counts[:, None] * targets[self.train]

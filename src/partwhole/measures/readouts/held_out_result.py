@@ -71,7 +71,7 @@ class HeldOutReadouts:
         Variance of predicted answers over populations of neurons, a mean; NaN if not asked for.
     notes : tuple of str
         Whether answers with numbers vary much between training sets, and which penalty would help;
-        of LDA, that intervals of answers are too short.
+        of classifiers, that intervals of answers are too short.
     classifier : LDA or SVM or None
 
     Examples
@@ -181,7 +181,7 @@ class HeldOutReadouts:
                 self.predicted[:, part], between[:, part, part],
                 self.within[:, part, part], self.n_trials, label_indices(self.targets[:, part]),
             )
-            for part in self._by_label()
+            for part in self.outputs_of_labels
         ]  # fmt: skip
         return np.stack(ends, axis=1) if ends else np.empty((len(self.condition), 0, 2))
 
@@ -200,11 +200,12 @@ class HeldOutReadouts:
             right_shares(
                 self.predicted[:, part], spread[:, part, part], label_indices(self.targets[:, part])
             )
-            for part in self._by_label()
+            for part in self.outputs_of_labels
         ]
         return np.stack(shares, axis=1) if shares else np.empty((len(self.condition), 0))
 
-    def _by_label(self) -> list[slice]:
+    @property
+    def outputs_of_labels(self) -> list[slice]:
         """Return the outputs of each label: one of two values, or one for each of more."""
         n_values = np.rint(1.0 / self.chance).astype(int)
         ends = np.cumsum([0, *np.where(n_values > 2, n_values, 1)]).tolist()

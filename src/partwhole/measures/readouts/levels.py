@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -94,6 +95,24 @@ class Projection:
         return sums * n / len(rows)
 
 
+class Parts(NamedTuple):
+    """Products of conditions by level, which add up to them.
+
+    Parameters
+    ----------
+    mean, single, rest : float arrays, shape (A, A)
+        By overlap; in single components beyond it; and what is left.
+    """
+
+    mean: Float[np.ndarray, "A A"]
+    single: Float[np.ndarray, "A A"]
+    rest: Float[np.ndarray, "A A"]
+
+    def drawn(self, kept: tuple[float, float]) -> Float[np.ndarray, "A A"]:
+        """Return products of which so much is kept in single components and in the rest."""
+        return self.mean + kept[0] * self.single + kept[1] * self.rest
+
+
 @dataclass(frozen=True, eq=False)
 class Levels:
     """Levels of products of conditions, and the errors in each.
@@ -154,20 +173,27 @@ class Levels:
         *parts, total = self.errors @ [1.0, noise]
         return np.clip(np.array(parts) / total, 0.0, 1.0) if total > 0 else np.zeros(2)
 
-    def drawn(
-        self, grams: Float[np.ndarray, "count A A"], error: float, noise: float
-    ) -> Float[np.ndarray, "count A A"]:
-        """Return products with the squared errors of the first, summed over pairs, drawn to 0."""
-        means, fits = (
-            np.stack([projection.of_pairs(gram) for gram in grams])
-            for projection in (self.by_overlap, self.by_values)
-        )
-        drawn = means
-        for part, share in zip((fits - means, grams - fits), self.shares(noise), strict=True):
-            square = float(np.sum(part[0] ** 2))
-            kept = 1.0 - min(share * error / square, 1.0) if square > 0 else 0.0
-            drawn = drawn + kept * part
-        return drawn
+    def parts(self, gram: Float[np.ndarray, "A A"]) -> Parts:
+        """Return the levels of products."""
+        mean, fit = self.by_overlap.of_pairs(gram), self.by_values.of_pairs(gram)
+        return Parts(mean, fit - mean, gram - fit)
+
+    def kept(self, parts: Parts, error: float, noise: float) -> tuple[float, float]:
+        """Return what is no error of products in single components, and of the rest.
+
+        Parameters
+        ----------
+        parts : Parts
+        error : float
+            Squared errors of the products, summed over pairs.
+        noise : float
+            Variance of a trial, summed over features.
+        """
+        kept = []
+        for part, share in zip((parts.single, parts.rest), self.shares(noise), strict=True):
+            square = float(np.sum(part**2))
+            kept.append(1.0 - min(share * error / square, 1.0) if square > 0 else 0.0)
+        return kept[0], kept[1]
 
 
 def _codes(labels: Int[np.ndarray, "A A"]) -> Int[np.ndarray, "A A"]:

@@ -197,11 +197,11 @@ class _System:
         soft = loss.softness + d
         # Products of means with the noise between them: none, once and twice.
         products = self.means.at(self.penalty / d_tilde)
-        kernel = products.positive(0) / d_tilde
-        noisy = products.positive(1) / d_tilde**2
+        kernel = products.with_r / d_tilde
+        noisy = products.with_noise / d_tilde**2
         of_train = np.ix_(self.train, self.train)
         noisy_train = noisy[of_train]
-        twice = products.grams[2][of_train] / d_tilde**3
+        twice = products.with_noise_twice[of_train] / d_tilde**3
 
         theta, b = self._left_out(kernel[of_train], room, variance, room - d, theta, unknowns[-1])
         force, square, inside = loss.force(y * theta, variance, room)

@@ -14,6 +14,7 @@ from partwhole.measures._rows import averaging, coordinates
 from partwhole.measures.readouts.levels import Levels
 from partwhole.measures.readouts.noise import NoiseSpectrum
 from partwhole.measures.readouts.resolvent import (
+    Between,
     Covariance,
     Estimate,
     Functions,
@@ -32,30 +33,34 @@ class Products:
 
     Parameters
     ----------
-    grams : float array, shape (count, A, A)
-        With R, R Sigma R and, as the third, R Sigma R Sigma R between means.
+    grams : float array, shape (2, A, A)
+        With R and R Sigma R between means.
     functions : Functions
+    further : callable
+        Returns those with R Sigma R Sigma R.
     are_positive : bool, default False
         Whether the first two have no negative eigenvalues.
     """
 
-    grams: Float[np.ndarray, "count A A"]
+    grams: Float[np.ndarray, "2 A A"]
     functions: Functions
+    further: Callable[[], Float[np.ndarray, "A A"]]
     are_positive: bool = False
 
-    def positive(self, place: int) -> Float[np.ndarray, "A A"]:
-        """Return a matrix of `grams` without its negative eigenvalues, which are of chance."""
-        gram = self.grams[place]
-        if self.are_positive:
-            return gram
-        scale = np.abs(np.diag(gram)).max()
-        try:
-            # Quicker than eigenvalues, and most often these are positive.
-            np.linalg.cholesky(gram + 1e-12 * scale * np.eye(len(gram)))
-        except np.linalg.LinAlgError:
-            values, vectors = np.linalg.eigh(gram)
-            return (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return gram
+    @cached_property
+    def with_r(self) -> Float[np.ndarray, "A A"]:
+        """Return those with R, without negative eigenvalues, which are of chance."""
+        return self.grams[0] if self.are_positive else _positive(self.grams[0])
+
+    @cached_property
+    def with_noise(self) -> Float[np.ndarray, "A A"]:
+        """Return those with R Sigma R, without negative eigenvalues."""
+        return self.grams[1] if self.are_positive else _positive(self.grams[1])
+
+    @cached_property
+    def with_noise_twice(self) -> Float[np.ndarray, "A A"]:
+        """Return those with R Sigma R Sigma R."""
+        return self.further()
 
     @property
     def kappa(self) -> float:
@@ -63,9 +68,21 @@ class Products:
         return self.functions.kappa
 
     @property
-    def noise_traces(self) -> Float[np.ndarray, " count"]:
-        """Return the traces of Sigma R, and of its next powers."""
+    def noise_traces(self) -> Float[np.ndarray, " 2"]:
+        """Return the traces of Sigma R and Sigma R Sigma R."""
         return self.functions.noise_traces
+
+
+def _positive(gram: Float[np.ndarray, "A A"]) -> Float[np.ndarray, "A A"]:
+    """Return a symmetric matrix without its negative eigenvalues."""
+    scale = np.abs(np.diag(gram)).max()
+    try:
+        # Quicker than eigenvalues, and most often these are positive.
+        np.linalg.cholesky(gram + 1e-12 * scale * np.eye(len(gram)))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(gram)
+        return (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return gram
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,21 +154,38 @@ class MeasuredMeans:
         """
         return OverlapMeans(_centred(products, self.shares), self.covariance, self.shrunk)
 
-    def at(self, kappa: float, count: int = 3) -> Products:
-        """Return products with two or three functions of the noise, without bias of estimates."""
-        return self._products(self.covariance.at(kappa, count))
+    def at(self, kappa: float) -> Products:
+        """Return products with functions of the noise, without bias of estimates."""
+        return self._products(self.covariance.at(kappa, 2))
 
-    def through(self, inverse: Shifted, count: int = 3) -> Products:
+    def through(self, inverse: Shifted) -> Products:
         """Return products with the functions for which a resolvent of the noise stands."""
-        return self._products(self.covariance.through(inverse, count))
+        return self._products(self.covariance.through(inverse, 2))
 
     def _products(self, functions: Functions) -> Products:
-        grams = functions.between(self.along, self.beside)
+        rows = Between(functions.inverse, self.along, self.beside)
+        grams, kept = self._unbiased(functions, rows), None
+        if self.levels is not None:
+            parts = self.levels.parts(grams[0])
+            error = self._squared_error(grams, functions)
+            kept = self.levels.kept(parts, error, self._noise)
+            second = self.levels.parts(grams[1])
+            grams = np.stack([parts.drawn(kept), second.drawn(kept)])
+
+        def further() -> Float[np.ndarray, "A A"]:
+            gram = self._unbiased(functions.all_three(), rows)[2]
+            if self.levels is not None and kept is not None:
+                gram = self.levels.parts(gram).drawn(kept)
+            return _centred(gram, self.shares)
+
+        return Products(_centred(grams, self.shares), functions, further)
+
+    def _unbiased(self, functions: Functions, rows: Between) -> Float[np.ndarray, "count A A"]:
+        """Return products without what noise adds to those of a condition with itself."""
+        grams = functions.of(rows)
         diagonal = np.einsum("caa->ca", grams)
         diagonal -= functions.noise_traces[:, None] * self.error
-        if self.levels is not None:
-            grams = self.levels.drawn(grams, self._squared_error(grams, functions), self._noise)
-        return Products(_centred(grams, self.shares), functions)
+        return grams
 
     def plain(self) -> Float[np.ndarray, "A A"]:
         """Return products of means with nothing between them."""
@@ -189,13 +223,19 @@ class Trials:
     beside : int, default 0
         Features beside these p, in which nothing is: of more features than trials, p are
         coordinates of the trials.
+    columns : int array, shape (p,), or None
+        Of the residuals of more features, those of these p.
+    known_scatter : float array, shape (p, p), or None
+        Products of the residuals of features, where they are known.
     """
 
     means: Float[np.ndarray, "A p"]
-    residuals: Float[np.ndarray, "n p"]
+    residuals: Float[np.ndarray, "n all"]
     index: Int[np.ndarray, " n"]
     conditions: Int[np.ndarray, "A C"]
     beside: int = 0
+    columns: Int[np.ndarray, " p"] | None = None
+    known_scatter: Float[np.ndarray, "p p"] | None = None
 
     @classmethod
     def of(
@@ -243,12 +283,32 @@ class Trials:
     @property
     def features(self) -> Float[np.ndarray, "n p"]:
         """Return the features of trials, or rows with the same inner products but for the mean."""
-        return self.means[self.index] + self.residuals
+        return self.means[self.index] + self.residuals_of(np.ones(len(self.index), dtype=bool))
 
     @property
     def n_features(self) -> int:
         """Return their number."""
-        return self.residuals.shape[1] + self.beside
+        return self.means.shape[1] + self.beside
+
+    def residuals_of(self, trials: Bool[np.ndarray, " n"]) -> Float[np.ndarray, "m p"]:
+        """Return what is left of some trials."""
+        rows = self.residuals if trials.all() else self.residuals[trials]
+        return rows if self.columns is None else rows[:, self.columns]
+
+    def without(self, features: Int[np.ndarray, " g"]) -> Trials:
+        """Return the trials without some features, which are no more than trials."""
+        kept = np.delete(np.arange(self.means.shape[1]), features)
+        columns = kept if self.columns is None else self.columns[kept]
+        scatter = self.scatter[np.ix_(kept, kept)]
+        return replace(self, means=self.means[:, kept], columns=columns, known_scatter=scatter)
+
+    @cached_property
+    def scatter(self) -> Float[np.ndarray, "p p"]:
+        """Return the products of the residuals of features."""
+        if self.known_scatter is not None:
+            return self.known_scatter
+        residuals = self.residuals_of(np.ones(len(self.index), dtype=bool))
+        return residuals.T @ residuals
 
     @cached_property
     def counts(self) -> Int[np.ndarray, " A"]:
@@ -259,7 +319,11 @@ class Trials:
     def mean_variance(self) -> float:
         """Return the mean variance of a feature over trials of a condition."""
         degrees = len(self.index) - len(self.counts)
-        return float(np.vdot(self.residuals, self.residuals)) / (degrees * self.n_features)
+        if self.known_scatter is None:
+            square = np.vdot(self.residuals, self.residuals)
+        else:
+            square = np.trace(self.known_scatter)
+        return float(square) / (degrees * self.n_features)
 
     def training(self, counts: Int[np.ndarray, " A"]) -> MeasuredMeans:
         """Return means less their mean over training trials, with the noise of these conditions.
@@ -270,20 +334,20 @@ class Trials:
         left_out = ~chosen[self.index]
         whole = self._whole
         if 2 * left_out.sum() >= len(whole.variances):
-            noise = NoiseSpectrum.unbiased(self.residuals[~left_out], degrees, self.beside)
+            noise = NoiseSpectrum.unbiased(self.residuals_of(~left_out), degrees, self.beside)
             estimate = Estimate(noise.spectrum, degrees)
             return self._described(counts, estimate, *_parts(self.means, noise.directions))
         spectrum = whole.spectrum
         if left_out.any():
             # All squares of residuals less those of the trials that are left out.
             scale = (len(self.index) - len(self.counts)) / degrees
-            removed = self.residuals[left_out] @ whole.directions.T / np.sqrt(degrees)
+            removed = self.residuals_of(left_out) @ whole.directions.T / np.sqrt(degrees)
             spectrum = Spectrum(scale * whole.variances, 0.0, spectrum.n_rest, removed)
         return self._described(counts, Estimate(spectrum, degrees), *self._whole_parts)
 
     def _with_shrunk_noise(self, counts: Int[np.ndarray, " A"]) -> MeasuredMeans:
         chosen, degrees = self._chosen(counts)
-        residuals = self.residuals[chosen[self.index]]
+        residuals = self.residuals_of(chosen[self.index])
         noise = NoiseSpectrum.of_residuals(residuals, degrees, self.beside)
         return self._described(counts, Known(noise.spectrum), *_parts(self.means, noise.directions))
 
@@ -312,6 +376,8 @@ class Trials:
     def _whole(self) -> NoiseSpectrum:
         """Return the noise of all conditions."""
         degrees = len(self.index) - len(self.counts)
+        if self.means.shape[1] <= len(self.index):
+            return NoiseSpectrum.of_matrix(self.scatter / degrees, self.beside)
         return NoiseSpectrum.unbiased(self.residuals, degrees, self.beside)
 
     @cached_property
@@ -354,17 +420,23 @@ class OverlapMeans:
         """Return that of the noise, or of its estimate."""
         return self.covariance.spectrum
 
-    def at(self, kappa: float, count: int = 3) -> Products:
+    def at(self, kappa: float) -> Products:
         """Return products with functions of the noise, on average over its rotations."""
-        return self._products(self.covariance.at(kappa, count))
+        return self._products(self.covariance.at(kappa, 2))
 
-    def through(self, inverse: Shifted, count: int = 3) -> Products:
+    def through(self, inverse: Shifted) -> Products:
         """Return products with the functions for which a resolvent of the noise stands."""
-        return self._products(self.covariance.through(inverse, count))
+        return self._products(self.covariance.through(inverse, 2))
 
     def _products(self, functions: Functions) -> Products:
-        means = np.maximum(functions.traces / self.spectrum.n_features, 0.0)
-        return Products(means[:, None, None] * self.products, functions, are_positive=True)
+        def times(traces: Float[np.ndarray, " c"]) -> Float[np.ndarray, "c A A"]:
+            means = np.maximum(traces / self.spectrum.n_features, 0.0)
+            return means[:, None, None] * self.products
+
+        def further() -> Float[np.ndarray, "A A"]:
+            return times(functions.all_three().traces)[2]
+
+        return Products(times(functions.traces), functions, further, are_positive=True)
 
     def plain(self) -> Float[np.ndarray, "A A"]:
         """Return products with nothing between them."""

@@ -47,10 +47,10 @@ class NoiseSpectrum:
         return Spectrum(self.variances, self.rest, n_rest)
 
     @classmethod
-    def of_matrix(cls, covariance: Float[np.ndarray, "p p"]) -> NoiseSpectrum:
+    def of_matrix(cls, covariance: Float[np.ndarray, "p p"], beside: int = 0) -> NoiseSpectrum:
         """Return the spectrum of a covariance matrix."""
         variances, directions = np.linalg.eigh(covariance)
-        return cls(directions.T, np.maximum(variances, 0.0), 0.0)
+        return cls(directions.T, np.maximum(variances, 0.0), 0.0, beside)
 
     @classmethod
     def of_residuals(
@@ -76,14 +76,12 @@ class NoiseSpectrum:
         """Return the covariance of residuals from condition means, as it is."""
         n, p = residuals.shape
         if p <= n:
-            variances, directions = np.linalg.eigh(residuals.T @ residuals / degrees)
-            directions = directions.T
-        else:
-            variances, left = np.linalg.eigh(residuals @ residuals.T / degrees)
-            kept = variances > FEW_DIGITS * variances.max()
-            variances = variances[kept]
-            directions = (left[:, kept].T @ residuals) / np.sqrt(degrees * variances)[:, None]
-        return cls(directions, np.maximum(variances, 0.0), 0.0, beside)
+            return cls.of_matrix(residuals.T @ residuals / degrees, beside)
+        variances, left = np.linalg.eigh(residuals @ residuals.T / degrees)
+        kept = variances > FEW_DIGITS * variances.max()
+        variances = variances[kept]
+        directions = (left[:, kept].T @ residuals) / np.sqrt(degrees * variances)[:, None]
+        return cls(directions, variances, 0.0, beside)
 
     def shrunk(self, residuals: Float[np.ndarray, "n p"], degrees: int) -> NoiseSpectrum:
         """Return the covariance of residuals, shrunk; its own is unbiased."""

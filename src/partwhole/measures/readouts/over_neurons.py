@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -63,13 +62,7 @@ def _without(
         return [part for g, part in enumerate(parts) if g != group]
 
     if p <= n:
-        means = [trials.means[:, group] for group in groups]
-        residuals = [trials.residuals[:, group] for group in groups]
-        return lambda group: replace(
-            trials,
-            means=np.hstack(others(group, means)),
-            residuals=np.hstack(others(group, residuals)),
-        )
+        return lambda group: trials.without(groups[group])
     if p - len(groups[0]) <= n:
         return lambda group: Trials.of(
             features[:, np.hstack(others(group, groups))], index, conditions

@@ -36,8 +36,9 @@ which is exact for noise of one variance :math:`\sigma`. Derivatives and continu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from jaxtyping import Float
@@ -124,28 +125,8 @@ class Shifted:
         of_noise = self.noise_traces(count)
         return np.array([plain, *(of_noise[:-1] - of_noise[1:]) / self.shift])
 
-    def products(
-        self, along: Float[np.ndarray, "A q"], beside: Float[np.ndarray, "A A"], count: int
-    ) -> Float[np.ndarray, "count A A"]:
-        """Return M X M', and up to `count` M X S X M' and M X S X S X M'.
-
-        Parameters
-        ----------
-        along, beside : float arrays, shapes (A, q) and (A, A)
-            M along the directions of the spectrum, and products of what is left of it.
-        """
-        rest = 1.0 / (self.of.rest + self.shift)
-        right = self._times(along)
-        parts = [right @ along.T + rest * beside]
-        if count > 1:
-            noisy = self.of.times(right)
-            parts.append(right @ noisy.T + self.of.rest * rest**2 * beside)
-            if count > 2:
-                twice = self._times(noisy)
-                parts.append(noisy @ twice.T + self.of.rest**2 * rest**3 * beside)
-        return np.stack(parts)
-
-    def _times(self, rows: Float[np.ndarray, "A q"]) -> Float[np.ndarray, "A q"]:
+    def times(self, rows: Float[np.ndarray, "A q"]) -> Float[np.ndarray, "A q"]:
+        """Return the product with rows along the directions."""
         product = rows * self._diagonal
         if (w := self._change) is not None:
             product = product + (rows @ w) @ w.T
@@ -197,6 +178,57 @@ class Spectrum:
 
 
 @dataclass(frozen=True, eq=False)
+class Between:
+    """M X M', M X S X M' and M X S X S X M', each computed on its first use.
+
+    Parameters
+    ----------
+    inverse : Shifted
+        X.
+    along, beside : float arrays, shapes (A, q) and (A, A)
+        M along the directions of the spectrum, and products of what is left of it.
+    """
+
+    inverse: Shifted
+    along: Float[np.ndarray, "A q"]
+    beside: Float[np.ndarray, "A A"]
+
+    @cached_property
+    def _right(self) -> Float[np.ndarray, "A q"]:
+        return self.inverse.times(self.along)
+
+    @cached_property
+    def _noisy(self) -> Float[np.ndarray, "A q"]:
+        return self.inverse.of.times(self._right)
+
+    @property
+    def _rest(self) -> tuple[float, float]:
+        """Return the variance beside the directions, and what X is there."""
+        rest = self.inverse.of.rest
+        return rest, 1.0 / (rest + self.inverse.shift)
+
+    @cached_property
+    def _first(self) -> Float[np.ndarray, "A A"]:
+        return self._right @ self.along.T + self._rest[1] * self.beside
+
+    @cached_property
+    def _second(self) -> Float[np.ndarray, "A A"]:
+        noise, rest = self._rest
+        return self._right @ self._noisy.T + noise * rest**2 * self.beside
+
+    @cached_property
+    def _third(self) -> Float[np.ndarray, "A A"]:
+        noise, rest = self._rest
+        twice = self.inverse.times(self._noisy)
+        return self._noisy @ twice.T + noise**2 * rest**3 * self.beside
+
+    def first(self, count: int) -> Float[np.ndarray, "count A A"]:
+        """Return the first two, or all three."""
+        both = self._first, self._second
+        return np.stack(both if count == 2 else (*both, self._third))
+
+
+@dataclass(frozen=True, eq=False)
 class Functions:
     """R, R Sigma R and, as the third, R Sigma R Sigma R at some kappa.
 
@@ -212,6 +244,8 @@ class Functions:
         Of each of them.
     noise_traces : float array, shape (count,)
         Of each of them times Sigma.
+    all_three : callable
+        Returns all three at the same kappa.
     inflation : float, default 1.0
         By how much R Sigma R is larger on average with an estimated R on both sides.
     """
@@ -222,15 +256,13 @@ class Functions:
     weights: Float[np.ndarray, "count 3"]
     traces: Float[np.ndarray, " count"]
     noise_traces: Float[np.ndarray, " count"]
+    all_three: Callable[[], Functions]
     inflation: float = 1.0
 
-    def between(
-        self, along: Float[np.ndarray, "A q"], beside: Float[np.ndarray, "A A"]
-    ) -> Float[np.ndarray, "count A A"]:
-        """Return each of them between rows, given as in `Shifted.products`."""
+    def of(self, rows: Between) -> Float[np.ndarray, "count A A"]:
+        """Return each of them between rows; what these say of `inverse` is computed once."""
         count = len(self.weights)
-        products = self.inverse.products(along, beside, count)
-        return np.tensordot(self.weights[:, :count], products, axes=1)
+        return np.tensordot(self.weights[:, :count], rows.first(count), axes=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +278,10 @@ class Known:
     def through(self, inverse: Shifted, count: int = 3) -> Functions:
         """Return the functions at the shift of an inverse."""
         traces, noise = inverse.traces(count), inverse.noise_traces(count)
-        return Functions(inverse.shift, inverse.shift, inverse, np.eye(count, 3), traces, noise)
+        return Functions(
+            inverse.shift, inverse.shift, inverse, np.eye(count, 3), traces, noise,
+            partial(self.through, inverse),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +321,10 @@ class Estimate:
         traces = weights @ at_edge
         noise = self.spectrum.n_features - kappa * np.cumsum(traces)
         shift = inverse.shift * kappa / kappa_1
-        return Functions(kappa, shift, inverse, weights, traces, noise, inflation)
+        return Functions(
+            kappa, shift, inverse, weights, traces, noise, partial(self._beyond, kappa, 3),
+            inflation,
+        )  # fmt: skip
 
     def _of(self, kappa: float, inverse: Shifted, count: int) -> Functions:
         weights = self._weights(kappa, inverse, count)
@@ -298,7 +336,10 @@ class Estimate:
         if count > 2:
             noise = np.append(noise, noise[1] - kappa * traces[2])
         inflation = 1.0 / float(weights[1, 1])
-        return Functions(kappa, inverse.shift, inverse, weights, traces, noise, inflation)
+        return Functions(
+            kappa, inverse.shift, inverse, weights, traces, noise,
+            partial(self._of, kappa, inverse, 3), inflation,
+        )  # fmt: skip
 
     def _weights(self, kappa: float, inverse: Shifted, count: int) -> Float[np.ndarray, "count 3"]:
         """Return what R, R Sigma R and R Sigma R Sigma R have of X, X S X and X S X S X."""
