@@ -610,6 +610,14 @@ def test_sources_of_error_are_in_the_text_and_on_the_page():
     assert "Sources of error" not in quick(one, bootstrap=20).describe()
 
 
+def test_predictions_that_are_the_measured_answers_are_said_to_be():
+    rows = np.repeat(list(product(range(4), range(4))), 3, axis=0)
+    noisy = np.random.default_rng(0).normal(size=(len(rows), 5)) + rows.sum(axis=1)[:, None]
+    text = " ".join(quick(pw.recordings.from_trials(noisy, rows)).describe().split())
+    assert "predicted mean answers are the measured ones, as training conditions outnumber" in text
+    assert "e−" not in text
+
+
 def test_scores_stand_beside_those_of_shuffled_means():
     words = " ".join(plain().describe().split())
     general, shattered = plain().abstraction.generalization, plain().abstraction.shattering

@@ -19,6 +19,8 @@ NO_CHANCE = (
     "often where values are equally frequent, as that of a held-out condition is rarer in training."
 )
 FEW_TRIALS, SMALL_PENALTY, OPEN = "too few trials", "penalty too small", "not determined"
+# Difference of answers to labels of -1 and +1 that is rounding.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,10 +132,14 @@ def budget_in_words(readouts: HeldOutReadouts) -> str:
         )
         if name in readouts.budget
     ]
-    return (
-        f"Sources of error of answers, root mean square: {', '.join(parts)}; measured answers are "
-        f"off from predicted ones by {number(readouts.budget['difference'], 2)}"
-    )
+    difference = readouts.budget["difference"]
+    if difference < ROUNDING:
+        compared = (
+            "predicted mean answers are the measured ones, as training conditions outnumber neurons"
+        )
+    else:
+        compared = f"measured answers are off from predicted ones by {number(difference, 2)}"
+    return f"Sources of error of answers, root mean square: {', '.join(parts)}; {compared}"
 
 
 def from_saliences(readouts: HeldOutReadouts) -> tuple[np.ndarray, np.ndarray] | None:
