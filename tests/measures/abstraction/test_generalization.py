@@ -74,6 +74,66 @@ def test_several_conditions_are_held_out_together(size):
     assert (measured.score[0], measured.n_splits[0]) == pytest.approx(expected, abs=1e-12)
 
 
+def test_pairs_that_differ_in_few_components_are_held_out():
+    rng = np.random.default_rng(13)
+    rows = np.delete(grid(2, 3, 2), [1, 7], axis=0)
+    recording = record(rng, rows, rng.normal(size=(len(rows), 6)), 3)
+    x, index = recording.responses, recording.condition_of_trial
+    rho = plain.penalty(x, index)
+    for differing in (1, 2):
+        measured = ccgp(
+            recording, dichotomies="components", differing=differing, repetitions=0, max_splits=99
+        )
+        assert measured.component.tolist() == [0, 1, 1, 1, 2]
+        for labels, score, count in zip(
+            measured.labels, measured.score, measured.n_splits, strict=True
+        ):
+            scores = []
+            for first in np.flatnonzero(labels < 0):
+                for second in np.flatnonzero(labels > 0):
+                    if np.sum(rows[first] != rows[second]) <= differing:
+                        held = np.isin(index, [first, second])
+                        train = ~held & (labels[index] != 0)
+                        fit = plain.decoder(x[train], index[train], labels, rho)
+                        right = plain.correct(x[held], index[held], labels, *fit)
+                        scores.append(np.mean([*right.values()]))
+            assert count == len(scores)
+            assert score == pytest.approx(np.mean(scores), abs=1e-12)
+    # As many components as there are: any pair.
+    anywhere, everywhere = (ccgp(recording, differing=most, repetitions=0) for most in (None, 3))
+    np.testing.assert_array_equal(anywhere.n_splits, everywhere.n_splits)
+    np.testing.assert_allclose(anywhere.score, everywhere.score, atol=1e-12)
+    drawn = ccgp(recording, differing=3, max_splits=4, repetitions=0)
+    assert drawn.n_splits.max() == 4
+    again = ccgp(recording, differing=3, max_splits=4, repetitions=0)
+    np.testing.assert_array_equal(drawn.score, again.score)
+
+
+def test_dichotomies_without_near_pairs_are_left_out():
+    rng = np.random.default_rng(14)
+    # Values of the first component share no value of the second, but those of the second do.
+    rows = np.array([[0, 0], [0, 1], [1, 2], [1, 3], [2, 2], [2, 3], [3, 2]])
+    recording = record(rng, rows, rng.normal(size=(7, 6)), 3)
+    measured = ccgp(recording, dichotomies="components", differing=1, repetitions=0)
+    near = "with too few conditions to hold some out that differ in 1 or fewer components"
+    assert measured.notes == (f"10 dichotomies left out, {near}",)
+    assert measured.component.tolist() == [0, 1]
+    with pytest.raises(InputError) as caught:
+        ccgp(recording.select(np.isin(recording.components[:, 0], [0, 1])), differing=1,
+             dichotomies="components")  # fmt: skip
+    assert str(caught.value) == (
+        "both sides of a dichotomy have more conditions than are held out; got 4 conditions, "
+        "1 of each side held out that differ in 1 or fewer components; raise differing, or add "
+        "conditions"
+    )
+    with pytest.raises(InputError) as caught:
+        ccgp(recording, differing=1, held_out=2)
+    assert str(caught.value) == (
+        "differing is of two conditions that are held out together, one of each side; got "
+        "held_out=2; leave one of them out"
+    )
+
+
 def test_equal_numbers_of_trials_make_it_ridge_regression_on_labels():
     rng = np.random.default_rng(2)
     recording = record(rng, grid(2, 2), rng.normal(size=(4, 6)), 10)

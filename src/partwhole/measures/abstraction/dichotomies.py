@@ -119,16 +119,50 @@ def balanced_labels(n_conditions: int, most: int, seed: int) -> Int[np.ndarray, 
     return labels
 
 
+@dataclass(frozen=True, eq=False)
+class Near:
+    """Pairs of conditions that differ in few components.
+
+    Parameters
+    ----------
+    conditions : int array, shape (T, C)
+    most : int
+        Components in which they may differ.
+    """
+
+    conditions: Int[np.ndarray, "T C"]
+    most: int
+
+    def pairs(self, first: list[int], second: list[int]) -> list[tuple[int, ...]]:
+        """Return the pairs of a condition of one list and one of another, each in order."""
+        apart = np.zeros((len(first), len(second)), dtype=np.int64)
+        for column in self.conditions.T:
+            apart += column[first][:, None] != column[second]
+        near = np.argwhere(apart <= self.most).tolist()
+        return [tuple(sorted((first[i], second[j]))) for i, j in near]
+
+
 def held_out_sets(
-    labels: Int[np.ndarray, " T"], size: int, most: int, seed: int
+    labels: Int[np.ndarray, " T"],
+    size: int,
+    most: int,
+    seed: int,
+    near: Near | None = None,
 ) -> list[tuple[int, ...]]:
     """Return sets of `size` conditions of each side: all of them, or `most` that are drawn.
 
-    Dichotomies of the same conditions draw from one list, so that they share decoders.
+    Dichotomies of the same conditions draw from one list, so that they share decoders. With `near`,
+    for a `size` of 1, only these pairs are held out.
     """
     sides = [np.flatnonzero(labels == side).tolist() for side in (-1, 1)]
     if min(map(len, sides)) <= size:
         return []
+    if near is not None:
+        pairs = near.pairs(*sides)
+        if len(pairs) > most:
+            chosen = np.random.default_rng(seed).permutation(len(pairs))[:most]
+            pairs = [pairs[i] for i in np.sort(chosen)]
+        return pairs
     if comb(len(sides[0]), size) * comb(len(sides[1]), size) <= most:
         lists = [list(combinations(side, size)) for side in sides]
         return [tuple(sorted(a + b)) for a in lists[0] for b in lists[1]]

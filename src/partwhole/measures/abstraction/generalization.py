@@ -14,6 +14,7 @@ from partwhole._door import door
 from partwhole._types import Count, Index, Positive, Seed
 from partwhole.measures.abstraction.decoder import Places, condition_means, whole_vectors
 from partwhole.measures.abstraction.dichotomies import (
+    Near,
     balanced_dichotomies,
     component_dichotomies,
     with_components,
@@ -134,6 +135,7 @@ def ccgp(
     *,
     dichotomies: Literal["balanced", "components"] = "balanced",
     held_out: Count = 1,
+    differing: Count | None = None,
     ridge: Positive = 1.0,
     null: Literal["neurons", "rotation", "labels"] = "neurons",
     repetitions: Index = 100,
@@ -161,6 +163,10 @@ def ccgp(
         against the rest would change what a side is.
     held_out : int, keyword-only, default 1
         Conditions of each side that are held out together, as published with 1.
+    differing : int, keyword-only, default None
+        Most components in which the two conditions that are held out together may differ; None for
+        any, as published. With 1 a component is tested in one context, the values of all others,
+        and trained in all other contexts, as decodanda does by default.
     ridge : float, keyword-only, default 1.0
         Penalty on squared weights, in units of the variance of trials within conditions, mean over
         neurons: with 1 the noise counts half as measured and half as if it were the same for all
@@ -194,14 +200,18 @@ def ccgp(
     Notes
     -----
     Bernardi et al. (Cell 2020): definition, and the geometric random model, "rotation"; there with
-    support vector machines on standardised neurons. Here every condition counts the same, however
-    many trials it has, and the decoder is ridge regression on labels -1 and +1
-    (`partwhole.measures.abstraction.decoder`). Accuracy depends on the noise of trials and on their
-    number; noise within a run that trials of training and test share is not taken away.
+    linear support vector machines on standardised neurons, and as many trials of every condition,
+    drawn anew. Here every condition counts the same, however many trials it has, and the decoder is
+    ridge regression on labels -1 and +1 (`partwhole.measures.abstraction.decoder`). In simulations
+    of 40 neurons scores were within .015 of those of support vector machines with the best of
+    several penalties C; with C = 1, the default of scikit-learn and decodanda, these were lower by
+    up to .035 where noise is large. Accuracy depends on the noise of trials and on their number;
+    noise within a run that trials of training and test share is not taken away.
 
     Where few conditions are left for training, these differ in other components too: with two
     values of two components, half of all ways train on conditions that differ in both, so that of
     a sum of two codes the longer has a score of 1 and the shorter of 1/2. The null shares this.
+    With ``differing=1`` both have a score of 1.
 
     Examples
     --------
@@ -216,19 +226,41 @@ def ccgp(
     (41, 0.95)
     >>> measured.p_by_component["shape"]
     0.01
+
+    Two values of two components, each with 25 neurons, which respond to colour half as much:
+
+    >>> rows = np.repeat([[a, b] for a in range(2) for b in range(2)], 20, axis=0)
+    >>> clean = np.repeat(rows * [2.0, 1.0], 25, axis=1)
+    >>> names, values = ("shape", "colour"), (("disc", "star"), ("red", "blue"))
+    >>> recording = Recording(clean + 0.5 * rng.normal(size=clean.shape), rows, names, values)
+    >>> anywhere, in_context = (
+    ...     ccgp(recording, differing=most, repetitions=0).by_component for most in (None, 1)
+    ... )
+    >>> anywhere, in_context
+    ({'shape': 1.0, 'colour': 0.5}, {'shape': 1.0, 'colour': 1.0})
     """
     whole = whole_vectors(recording, seed)
     listed, notes = component_dichotomies(whole), whole.notes
     if dichotomies == "balanced":
         balanced = balanced_dichotomies(whole, max_dichotomies, seed)
         listed, notes = with_components(balanced, listed), (*notes, *balanced.notes)
-    splits, n_splits = splits_of(listed, held_out, max_splits, seed)
+    require(
+        differing is None or held_out == 1,
+        "differing is of two conditions that are held out together, one of each side",
+        f"held_out={held_out}",
+        "leave one of them out",
+    )
+    near = None if differing is None else Near(whole.conditions, differing)
+    splits, n_splits = splits_of(listed, held_out, max_splits, seed, near)
     usable = n_splits > 0
     require(
         bool(usable.any()),
         "both sides of a dichotomy have more conditions than are held out",
-        f"{whole.n_conditions} conditions, {held_out} of each side held out",
-        "hold out fewer, or add conditions",
+        f"{whole.n_conditions} conditions, {held_out} of each side held out"
+        + (f" that differ in {differing} or fewer components" if near else ""),
+        "hold out fewer, or add conditions"
+        if near is None
+        else "raise differing, or add conditions",
     )
     rng = np.random.default_rng(seed)
     clouds = Places.of(whole).clouds(float(ridge), repetitions if null == "neurons" else 0, rng)
@@ -241,8 +273,10 @@ def ccgp(
     if not usable.all():
         lack = int(np.sum(~usable))
         word = "dichotomy" if lack == 1 else "dichotomies"
-        few = f"{lack} {word} left out, with too few conditions to hold some out"
-        notes = (*notes, few)
+        few = "with too few conditions to hold some out"
+        if near is not None:
+            few += f" that differ in {differing} or fewer components"
+        notes = (*notes, f"{lack} {word} left out, {few}")
     if int(np.bincount(whole.condition_of_trial).max()) == 1:
         notes = (*notes, "one trial of every condition: the noise of trials is unknown")
     texts = listed.texts(whole)

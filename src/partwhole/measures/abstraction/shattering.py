@@ -171,9 +171,12 @@ def shattering_dimensionality(
 
     Notes
     -----
-    Bernardi et al. (Cell 2020), there with support vector machines. Labels of trials are permuted
-    within folds, or within groups, so that every fold keeps its trials of each condition; the
-    decoder is that of `ccgp`. The ceiling is an addition of this package.
+    Bernardi et al. (Cell 2020), there with linear support vector machines. The decoder here is that
+    of `ccgp`, a ridge regression on labels. In simulations of 40 neurons its accuracy was within
+    .006 of that of support vector machines with the best of several penalties C; with C = 1, the
+    default of scikit-learn and decodanda, these were lower by up to .064 where noise is large.
+    Labels of trials are permuted within folds, or within groups, so that every fold keeps its
+    trials of each condition. The ceiling is an addition of this package.
 
     Examples
     --------

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.measures.abstraction.decoder import Clouds
-from partwhole.measures.abstraction.dichotomies import Dichotomies, held_out_sets
+from partwhole.measures.abstraction.dichotomies import Dichotomies, Near, held_out_sets
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +22,17 @@ class Split:
 
 
 def splits_of(
-    listed: Dichotomies, size: int, most: int, seed: int
+    listed: Dichotomies,
+    size: int,
+    most: int,
+    seed: int,
+    near: Near | None = None,
 ) -> tuple[list[Split], Int[np.ndarray, " D"]]:
     """Return the splits of all dichotomies, and how many every dichotomy has."""
     served: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = defaultdict(list)
     for number, labels in enumerate(listed.labels):
         included = tuple(np.flatnonzero(labels).tolist())
-        for held in held_out_sets(labels, size, most, seed):
+        for held in held_out_sets(labels, size, most, seed, near):
             served[included, held].append(number)
     splits = [
         Split(np.setdiff1d(included, held), np.array(held), np.array(numbers))
