@@ -93,7 +93,7 @@ def test_abstraction_is_that_of_its_functions():
     assert measured is not None
     assert measured.parallelism is not None
     np.testing.assert_array_equal(measured.parallelism.score, parallelism(trials).score)
-    general = ccgp(trials, dichotomies="components", repetitions=99, max_splits=32)
+    general = ccgp(trials, dichotomies="components", differing=1, repetitions=99)
     assert measured.generalization is not None
     assert measured.generalization.by_component == general.by_component
     assert measured.shattering is not None
@@ -120,17 +120,27 @@ def test_decoders_that_would_take_long_are_left_out(monkeypatch):
         "measures.ccgp", "measures.shattering_dimensionality",
     ]  # fmt: skip
     assert json.loads(result.to_json())["abstraction"]["ccgp"] is None
-    assert "share of right trials of unseen conditions" not in result.to_html()
+    assert "right trials of unseen contexts" not in result.to_html()
 
 
-def test_of_large_recordings_fewer_ways_of_holding_out_are_drawn(monkeypatch):
-    # Of 3 x 3 conditions every two values have 9 ways; 6 pairs of 6 conditions and 48 trials.
-    monkeypatch.setattr("partwhole.measurement.abstraction.LARGEST", 5.5 * 6 * (48 + 99 * 6) * 900)
-    result = pw.measure(trials_of(), bootstrap=20, held_out="none")
+def test_of_large_recordings_fewer_contexts_are_held_out(monkeypatch):
+    # Of 2 x 6 conditions two values of the first component have 6 contexts, those of the second 2.
+    rows = np.repeat([[a, b] for a in range(2) for b in range(6)], 4, axis=0)
+    trials = pw.recordings.from_trials(np.random.default_rng(0).normal(size=(48, 10)), rows)
+    # Trials and places of the null, times squared neurons, and a system of equations for each.
+    pairs = [(48, 12)] + 15 * [(16, 4)]
+    work = sum((n + 99 * few) * 10**2 + 99 * few**3 for n, few in pairs)
+    monkeypatch.setattr("partwhole.measurement.abstraction.LARGEST", 4.5 * work)
+    result = pw.measure(trials, bootstrap=20, held_out="none")
     assert result.abstraction is not None
     assert result.abstraction.generalization is not None
-    assert result.abstraction.generalization.n_splits.tolist() == [5] * 6
-    assert "5 ways of holding out conditions are drawn for two values" in result.notes
+    assert result.abstraction.generalization.n_splits.tolist() == [4] + 15 * [2]
+    drawn = "up to 4 contexts are held out for two values, drawn at random"
+    assert drawn in result.notes
+    monkeypatch.setattr("partwhole.measurement.abstraction.LARGEST", 6.5 * work)
+    whole = pw.measure(trials, bootstrap=20, held_out="none")
+    assert whole.abstraction.generalization.n_splits.tolist() == [6] + 15 * [2]
+    assert not [note for note in whole.notes if "contexts are held out" in note]
 
 
 def test_values_along_a_line_are_said_to_be():
@@ -623,7 +633,7 @@ def test_scores_stand_beside_those_of_shuffled_means():
     general, shattered = plain().abstraction.generalization, plain().abstraction.shattering
     after = "where each neuron's condition means are shuffled"
     for name, share in zip(general.names, general.null_by_component.mean(axis=0), strict=True):
-        assert re.search(rf"{name}: .*? unseen conditions \({100 * share:.0f} % {after}; p", words)
+        assert re.search(rf"{name}: .*? unseen contexts \({100 * share:.0f} % {after}; p", words)
     assert (
         f"Over splits of the conditions into two halves, decoders are right in "
         f"{100 * shattered.value:.0f} % of trials (shattering dimensionality; "

@@ -23,7 +23,7 @@ from partwhole.recordings import Recording
 
 # Multiplications of some six seconds, for decoders of two values and of halves.
 LARGEST = 3e10
-# Of a large recording fewer ways of holding out are drawn, and fewer dichotomies, down to these.
+# Of a large recording fewer contexts are held out, and fewer dichotomies, down to these.
 REPETITIONS, SPLITS, DICHOTOMIES = 99, 32, 100
 LEAST_SPLITS, LEAST_DICHOTOMIES = 4, 25
 FOLDS = 5  # of shattering_dimensionality
@@ -40,7 +40,7 @@ class Abstraction:
     ----------
     parallelism : Parallelism or None
     generalization : CrossConditionGeneralization or None
-        Of two values of a component at a time.
+        Of two values of a component at a time, in one context, of decoders trained in all others.
     shattering : Shattering or None
     """
 
@@ -76,22 +76,24 @@ def parallelism_of(recording: Recording, seed: Seed) -> Part[Parallelism]:
 
 
 def generalization_of(recording: Recording, seed: Seed) -> Part[CrossConditionGeneralization]:
-    """Return how two values are decoded in unseen conditions."""
-    splits = int(min(LARGEST / _work_of_split(recording), SPLITS))
-    if splits < LEAST_SPLITS:
-        return None, [_left_out("decoders of two values in unseen conditions", "ccgp")]
+    """Return how two values are decoded in unseen contexts."""
+    splits, contexts = int(min(LARGEST / _work_of_split(recording), SPLITS)), _n_contexts(recording)
+    if splits < min(LEAST_SPLITS, contexts):
+        return None, [_left_out("decoders of two values in unseen contexts", "ccgp")]
     result, notes = _measured(
         "generalization across conditions",
         lambda: ccgp(
             recording,
             dichotomies="components",
+            # Where two values of two components are held out in any way, training confounds both.
+            differing=1,
             repetitions=REPETITIONS,
             max_splits=splits,
             seed=seed,
         ),
     )
-    if splits < SPLITS:
-        notes = [f"{splits} ways of holding out conditions are drawn for two values", *notes]
+    if splits < min(SPLITS, contexts):
+        notes = [f"up to {splits} contexts are held out for two values, drawn at random", *notes]
     return result, notes
 
 
@@ -121,8 +123,15 @@ def _left_out(what: str, measure: str) -> str:
     return f"{what} are left out, as they would take long: in Python measures.{measure} has them"
 
 
+def _n_contexts(recording: Recording) -> int:
+    """Return the largest number of contexts of a component: values of all others."""
+    rows = recording.conditions
+    others = (np.delete(rows, c, axis=1) for c in range(rows.shape[1]))
+    return max(len(np.unique(of, axis=0)) for of in others)
+
+
 def _work_of_split(recording: Recording) -> float:
-    """Return about how many multiplications a way of holding out takes, of all pairs of values."""
+    """Return about how many multiplications a held-out context takes, of all pairs of values."""
     n, p = recording.responses.shape
     work = 0.0
     for column in recording.conditions.T:

@@ -80,7 +80,7 @@ def page_of(measurement: Measurement) -> str:
         footer=tag(
             "p",
             f"Made by partwhole {__version__}. Saliences: Lippl and Stachenfeld (ICLR 2025), from "
-            "distances of different trials. Parallelism and decoding in unseen conditions: "
+            "distances of different trials. Parallelism and decoding in unseen contexts: "
             "Bernardi and others (Cell 2020). Predicted readouts: the deterministic equivalent of "
             "ridge regression (Hachem, Loubaton and Najim, 2007), and what follows from it.",
         ),
@@ -195,21 +195,21 @@ def _abstraction(measurement: Measurement) -> Html | None:
         none = np.full((len(scores), 2), np.nan)
         figures.append(_beside_null(
             general.names, scores, none, general.null_by_component,
-            title="Decoding in unseen conditions",
-            caption="share of right trials of unseen conditions",
+            title="Decoding in unseen contexts",
+            caption="right trials of unseen contexts",
         ))  # fmt: skip
     return join(
         tag(
             "p",
             "A component is abstract if its values differ in the same way whatever the others "
-            "are: along parallel directions, so that a decoder of two values, trained in some "
-            "conditions, is right in others.",
+            "are: along parallel directions, so that a decoder of two values, trained in all "
+            "contexts but one (values of the other components), is right in that one.",
         )
         if parallel is not None or general is not None
         else None,
         tag("div", figures, class_="charts") if figures else None,
         tag("ul", [tag("li", _unbroken(f"{printable(sentence, 400)}."))
-                   for sentence in abstraction_in_words(measured, measurement.saliences)]),
+                   for sentence in abstraction_in_words(measured)]),
     )  # fmt: skip
 
 

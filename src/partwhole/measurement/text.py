@@ -53,7 +53,7 @@ def text(measurement: Measurement) -> str:
         lines += _folded(f"{dimensions}.")
     if measurement.abstraction is not None:
         lines += ["", "Abstraction, how alike components are encoded in all contexts:"]
-        for sentence in abstraction_in_words(measurement.abstraction, measurement.saliences):
+        for sentence in abstraction_in_words(measurement.abstraction):
             lines += _folded(f"  {sentence}")
     readouts = measurement.held_out
     if readouts is not None:

@@ -291,12 +291,8 @@ def dimensions_in_words(measurement: Measurement) -> str:
     )
 
 
-def abstraction_in_words(abstraction: Abstraction, saliences: Salience | None = None) -> list[str]:
-    """Return sentences on each component and on all conditions, without their full stops.
-
-    With saliences, also why decoders of a component without any are right less often than by
-    chance.
-    """
+def abstraction_in_words(abstraction: Abstraction) -> list[str]:
+    """Return sentences on each component and on all conditions, without their full stops."""
     parallel, general = abstraction.parallelism, abstraction.generalization
     sentences = []
     present = parallel if parallel is not None else general
@@ -315,9 +311,8 @@ def abstraction_in_words(abstraction: Abstraction, saliences: Salience | None = 
             chance = float(null.mean())
             parts.append(
                 f"two of its values are decoded in {percent(general.by_component[name])} of "
-                f"trials of unseen conditions ({percent(chance)} {SHUFFLED}; "
-                f"{p_in_words(general.p_by_component[name], null)})"
-                + _below_chance(general, c, saliences)
+                f"trials of unseen contexts ({percent(chance)} {SHUFFLED}; "
+                f"{p_in_words(general.p_by_component[name], null)})" + _below_chance(general, c)
             )
         if parts:
             sentences.append(f"{name}: {'; '.join(parts)}")
@@ -332,25 +327,16 @@ def abstraction_in_words(abstraction: Abstraction, saliences: Salience | None = 
     return sentences
 
 
-def _below_chance(
-    general: CrossConditionGeneralization, component: int, saliences: Salience | None
-) -> str:
+def _below_chance(general: CrossConditionGeneralization, component: int) -> str:
     """Return why decoders are right less often than in any draw of the null; empty if not.
 
-    Of the two values, training lacks one condition each. Where these differ in another component,
-    so do the conditions of training, and in the opposite direction; of two that agree in it,
-    decoders without a signal are right by chance.
+    Decoders without a signal are right by chance: in training both sides have the same contexts, if
+    all combinations were recorded.
     """
     null = general.null_by_component[:, component]
     if not len(null) or general.by_component[general.names[component]] >= null.min():
         return ""
-    lead = None if saliences is None else alone(saliences)
-    if lead is None or lead == component or saliences is None:
-        return ", below chance: decoders follow what changes with other components"
-    of_both = (saliences.saliences_interval[m][0] for m in saliences.saliences if len(m) > 1)
-    if any(low > 0.0 for low in of_both):
-        return ", below chance: decoders follow what changes with other components"
-    return f", below chance: decoders follow {general.names[lead]}, which stands out"
+    return ", below chance: what decoders learn is reversed there"
 
 
 def p_in_words(p: Real, null: Float[np.ndarray, " B"]) -> str:
