@@ -598,6 +598,23 @@ def test_decoders_of_combinations_are_said_to_be_reversed_in_other_contexts():
     assert "below chance" not in words_of(result.describe())
 
 
+def test_long_names_are_whole_in_the_table_and_captions_stay_in_the_picture():
+    names = ("identity of the stimulus", "colour of the background")
+    result = pw.measure(of_shape(of_pair=0.7, names=names), bootstrap=50)
+    page = result.to_html()
+    assert f"{names[0]} × {names[1]}</th>" in page
+    # Letters of 13 pixels are about 7 wide.
+    captions = re.findall(r'<text x="([\d.]+)"[^>]*>(right trials of unseen contexts)<', page)
+    assert len(captions) == 1
+    for x, words in captions:
+        assert float(x) + 3.5 * len(words) < 400
+    # Numbers stay with their unit, and p with its number.
+    (notes,) = re.findall(r'<ul class="notes">(.*?)</ul>', page, re.DOTALL)
+    assert "if 10\N{NO-BREAK SPACE}% of the noise drifted" in notes
+    assert "p\N{NO-BREAK SPACE}≤\N{NO-BREAK SPACE}0.01)" in page
+    assert not re.search(r"p [=≤]", page.split("<body", 1)[1])
+
+
 def test_a_sum_of_two_codes_is_decoded_in_unseen_contexts():
     """Two values of two components, one of them coded by far: both are alike in all contexts."""
     rows = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], 20, axis=0)

@@ -17,6 +17,8 @@ from partwhole.page import Html, tag
 
 STYLES = ("first", "second", "third", "fourth")
 MOST_BARS = 200
+# Mean width of a letter of names, in the unit of pictures.
+LETTER = 7.4
 
 
 def style(index: int) -> str:
@@ -35,7 +37,7 @@ def trial_grid(
 ) -> Html:
     """Return how many trials there are for each pair of values of two components."""
     rows, columns = counts.shape
-    left = 16 + 7.4 * max(len(text) for text in (*values[0], names[0]))
+    left = 16 + LETTER * max(len(text) for text in (*values[0], names[0]))
     size, top = 42, 44
     largest = counts.max()
     marks = [
@@ -85,7 +87,7 @@ def dots(
 ) -> Html:
     """Return numbers with two intervals, a row for each name; intervals of NaN are left out."""
     row = 34
-    left = 20 + 7.4 * max(len(name) for name in names)
+    left = 20 + LETTER * max(len(name) for name in names)
     low, high = interval(values, narrow, broad, zero=True)
     x = Axis(min(low, 0.0), max(high, 1.0), left, width - 18)
     bottom = 8 + row * len(names)
@@ -108,8 +110,9 @@ def dots(
         if np.isfinite(values[i]):
             marks.append(tag("circle", cx=x(float(values[i])), cy=y, r=5, class_="value"))
     text = "; ".join(f"{name} {number(v, 3)}" for name, v in zip(names, values, strict=True))
-    label = tag("text", caption, x=(left + width) / 2,
-                y=bottom + 38, text_anchor="middle", class_="name")  # fmt: skip
+    # Under the axis, and moved to the left where it would leave the picture.
+    middle = min((left + width) / 2, width - 4 - 0.5 * LETTER * len(caption))
+    label = tag("text", caption, x=middle, y=bottom + 38, text_anchor="middle", class_="name")
     return drawing([*marks, label], title=title, text=text, width=width, height=bottom + 46)
 
 

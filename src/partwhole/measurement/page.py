@@ -127,14 +127,15 @@ def _saliences(measurement: Measurement) -> Html:
         return _geometry(measurement)
     of_neurons, population = measurement.saliences, measurement.population
     members = list(of_neurons.saliences)
-    labels = [printable(set_in_words(names, entry), 40) for entry in members]
+    whole = [set_in_words(names, entry) for entry in members]
+    labels = [printable(words, 40) for words in whole]
     narrow = np.array([of_neurons.saliences_interval[entry] for entry in members])
     broad = np.array([population.saliences_interval[entry] for entry in members])
     values = np.array(list(shown_saliences(measurement).values()))
     over = OVER[of_neurons.resampled]
     rows = [
-        [label, number(round(float(value), 3)), interval_in_words(*a), interval_in_words(*b)]
-        for label, value, a, b in zip(labels, values, narrow.tolist(), broad.tolist(), strict=True)
+        [printable(words, 200), number(round(float(value), 3)), *map(_ends, both)]
+        for words, value, *both in zip(whole, values, narrow.tolist(), broad.tolist(), strict=True)
     ]
     confidence = share(of_neurons.confidence)
     picture = None
@@ -169,6 +170,10 @@ def _saliences(measurement: Measurement) -> Html:
         ),
         tag("p", missing, class_="quiet") if (missing := missing_in_words(measurement)) else None,
     )  # fmt: skip
+
+
+def _ends(interval: list[float]) -> str:
+    return interval_in_words(*interval)
 
 
 def _geometry(measurement: Measurement) -> Html:
@@ -383,7 +388,9 @@ def _design(measurement: Measurement) -> Html:
         counts = np.zeros(sizes, dtype=int)
         np.add.at(counts, (recording.components[:, a], recording.components[:, b]), 1)
         names = [printable(recording.names[c], 24) for c in (a, b)]
-        values = [[printable(v, 6) for v in listed_values[c]] for c in (a, b)]
+        # Beside rows there is room, above columns there is little.
+        rows, columns = listed_values[a], listed_values[b]
+        values = [[printable(v, 20) for v in rows], [printable(v, 6) for v in columns]]
         figures.append(tag("figure", charts.trial_grid(counts, names, values)))
     return join(tag("ul", listed), tag("div", figures, class_="charts") if figures else None)
 
@@ -407,10 +414,12 @@ def _settings(measurement: Measurement) -> str:
 def _notes(measurement: Measurement) -> Html | None:
     if not measurement.notes:
         return None
-    return tag("ul", [tag("li", printable(note, 400)) for note in measurement.notes],
+    return tag("ul", [tag("li", _unbroken(printable(note, 400))) for note in measurement.notes],
                class_="notes")  # fmt: skip
 
 
 def _unbroken(sentence: str) -> str:
-    """Return a sentence in which numbers stay with their unit."""
-    return sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+    """Return a sentence in which numbers stay with their unit, and p with its number."""
+    for text in (" %", "p = ", "p ≤ "):
+        sentence = sentence.replace(text, text.replace(" ", "\N{NO-BREAK SPACE}"))
+    return sentence
