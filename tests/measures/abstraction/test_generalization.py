@@ -246,17 +246,26 @@ def test_invariances():
 
 
 @pytest.mark.parametrize(
-    ("null", "recordings", "repetitions", "level"),
-    [("neurons", 100, 39, 0.05), ("rotation", 40, 9, 0.1)],
+    ("null", "differing", "recordings", "repetitions", "level"),
+    [
+        ("neurons", None, 100, 39, 0.05),
+        ("neurons", 1, 100, 39, 0.05),
+        ("rotation", None, 40, 9, 0.1),
+    ],
 )
-def test_codes_at_random_have_uniform_p_values(null, recordings, repetitions, level):
+def test_codes_at_random_have_uniform_p_values(null, differing, recordings, repetitions, level):
     rng = np.random.default_rng(8)
     p = []
     for seed in range(recordings):
         # Neurons differ in their mean rates, which say nothing of conditions.
         recording = record(rng, grid(2, 2), rng.normal(size=(4, 20)) + np.arange(20.0), 6)
         measured = ccgp(
-            recording, dichotomies="components", null=null, repetitions=repetitions, seed=seed
+            recording,
+            dichotomies="components",
+            differing=differing,
+            null=null,
+            repetitions=repetitions,
+            seed=seed,
         )
         p.append(measured.p_by_component["a"])
     # Ties count as higher, so that the mean is rather above one half.
