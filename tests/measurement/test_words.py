@@ -598,6 +598,27 @@ def test_decoders_of_combinations_are_said_to_be_reversed_in_other_contexts():
     assert "below chance" not in words_of(result.describe())
 
 
+def test_pairs_of_values_without_a_context_to_test_in_are_counted():
+    """Only the first two shapes share two colours, and only the first two colours two shapes."""
+    rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 2], [2, 3], [3, 3]])
+    rows = np.repeat(rows, 6, axis=0)
+    trials = named(np.random.default_rng(0).normal(size=(42, 10)), rows)
+    result = pw.measure(trials, bootstrap=20, held_out="none")
+    assert result.abstraction.generalization.n_splits.tolist() == [2, 2]
+    lack = "lack a context in which both were recorded, or others to train decoders in"
+    assert f"shape: 5 of 6 pairs of values {lack}" in result.notes
+    assert f"colour: 5 of 6 pairs of values {lack}" in result.notes
+    assert not [note for note in result.notes if note.endswith("component")]
+    # Of three corners of a square no context is left.
+    three = pw.measure(trials.select(np.flatnonzero(rows.sum(axis=1) < 2)), held_out="none")
+    assert three.abstraction.generalization is None
+    assert three.notes[-1] == (
+        "generalization across conditions was not measured: two conditions that differ in at most "
+        "1 component are held out, one of each side of a dichotomy, and others of both sides "
+        "trained on; got none among 3 conditions; add conditions"
+    )
+
+
 def test_long_names_are_whole_in_the_table_and_captions_stay_in_the_picture():
     names = ("identity of the stimulus", "colour of the background")
     result = pw.measure(of_shape(of_pair=0.7, names=names), bootstrap=50)

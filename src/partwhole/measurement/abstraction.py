@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import comb
 from typing import TypeVar
 
 import numpy as np
@@ -92,6 +93,9 @@ def generalization_of(recording: Recording, seed: Seed) -> Part[CrossConditionGe
             seed=seed,
         ),
     )
+    if result is not None:
+        notes = [note for note in result.notes if "dichotom" not in note]
+        notes += _few_contexts(recording, result)
     if splits < min(SPLITS, contexts):
         notes = [f"up to {splits} contexts are held out for two values, drawn at random", *notes]
     return result, notes
@@ -121,6 +125,20 @@ def _measured(what: str, measure: Callable[[], T]) -> Part[T]:
 
 def _left_out(what: str, measure: str) -> str:
     return f"{what} are left out, as they would take long: in Python measures.{measure} has them"
+
+
+def _few_contexts(recording: Recording, result: CrossConditionGeneralization) -> list[str]:
+    """Return of which components pairs of values have no decoder that is tested."""
+    notes = []
+    for c, column in enumerate(recording.conditions.T):
+        total = comb(len(np.unique(column)), 2)
+        lack = total - int(np.sum(result.component == c))
+        if lack:
+            notes.append(
+                f"{recording.names[c]}: {lack} of {total} pairs of values lack a context in which "
+                "both were recorded, or others to train decoders in"
+            )
+    return notes
 
 
 def _n_contexts(recording: Recording) -> int:

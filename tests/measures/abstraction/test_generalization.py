@@ -115,15 +115,15 @@ def test_dichotomies_without_near_pairs_are_left_out():
     rows = np.array([[0, 0], [0, 1], [1, 2], [1, 3], [2, 2], [2, 3], [3, 2]])
     recording = record(rng, rows, rng.normal(size=(7, 6)), 3)
     measured = ccgp(recording, dichotomies="components", differing=1, repetitions=0)
-    near = "with too few conditions to hold some out that differ in 1 or fewer components"
+    near = "with too few conditions to hold some out that differ in at most 1 component"
     assert measured.notes == (f"10 dichotomies left out, {near}",)
     assert measured.component.tolist() == [0, 1]
     with pytest.raises(InputError) as caught:
         ccgp(recording.select(np.isin(recording.components[:, 0], [0, 1])), differing=1,
              dichotomies="components")  # fmt: skip
     assert str(caught.value) == (
-        "both sides of a dichotomy have more conditions than are held out; got 4 conditions, "
-        "1 of each side held out that differ in 1 or fewer components; raise differing, or add "
+        "two conditions that differ in at most 1 component are held out, one of each side of a "
+        "dichotomy, and others of both sides trained on; got none among 4 conditions; add "
         "conditions"
     )
     with pytest.raises(InputError) as caught:

@@ -254,13 +254,18 @@ def ccgp(
     splits, n_splits = splits_of(listed, held_out, max_splits, seed, near)
     usable = n_splits > 0
     require(
-        bool(usable.any()),
+        near is not None or bool(usable.any()),
         "both sides of a dichotomy have more conditions than are held out",
-        f"{whole.n_conditions} conditions, {held_out} of each side held out"
-        + (f" that differ in {differing} or fewer components" if near else ""),
-        "hold out fewer, or add conditions"
-        if near is None
-        else "raise differing, or add conditions",
+        f"{whole.n_conditions} conditions, {held_out} of each side held out",
+        "hold out fewer, or add conditions",
+    )
+    apart = "" if near is None else f"{near.most} component{'s' * (near.most != 1)}"
+    require(
+        bool(usable.any()),
+        f"two conditions that differ in at most {apart} are held out, one of each side of a "
+        "dichotomy, and others of both sides trained on",
+        f"none among {whole.n_conditions} conditions",
+        "add conditions",
     )
     rng = np.random.default_rng(seed)
     clouds = Places.of(whole).clouds(float(ridge), repetitions if null == "neurons" else 0, rng)
@@ -275,7 +280,7 @@ def ccgp(
         word = "dichotomy" if lack == 1 else "dichotomies"
         few = "with too few conditions to hold some out"
         if near is not None:
-            few += f" that differ in {differing} or fewer components"
+            few += f" that differ in at most {apart}"
         notes = (*notes, f"{lack} {word} left out, {few}")
     if int(np.bincount(whole.condition_of_trial).max()) == 1:
         notes = (*notes, "one trial of every condition: the noise of trials is unknown")
