@@ -170,7 +170,7 @@ class Measurement:
             With several conditions in a set, also its number.
             "all" adds the answers of each output, as `HeldOutReadouts.to_frame` has them, and
             whether saliences alone predict another answer for the right value than all condition
-            means do, by more than 95 % of answers vary.
+            means do, by more than the sampling error of an answer at 95 %.
 
         Returns
         -------

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_VALUES = 200, 12
 OVER = {"groups": "groups of trials", "trials": "trials"}
 ALONE = (
-    "By saliences: the mean answer for the right value (of ridge readouts 1 at best), predicted "
-    "from saliences alone; below it that from all condition means. ≠: saliences alone predict "
-    "another answer here, as both differ by more than 95 % of answers vary."
+    "By saliences: the mean answer for the right value, predicted from saliences alone (of ridge "
+    "readouts 1 at best); below it the same from all condition means. ≠: the two predictions "
+    "differ by more than the sampling error of an answer, at 95 %."
 )
 SMALL_PENALTIES = "The penalty is too small where it would be right with a larger one. "
 SIGNS = {
