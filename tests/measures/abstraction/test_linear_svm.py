@@ -143,33 +143,34 @@ def test_without_structure_decoders_are_at_chance(n_components, seeds, differing
 
 
 @pytest.mark.parametrize(
-    ("world", "n_components", "noise"),
-    [(factorised, 3, noise) for noise in (1.0, 2.0, 4.0)]
-    + [(factorised, 2, noise) for noise in (2.0, 4.0)]
-    + [(unstructured, 3, 2.0), (unstructured, 2, 4.0)],
+    ("world", "n_components", "noise", "differing"),
+    [(factorised, 3, noise, None) for noise in (1.0, 2.0, 4.0)]
+    + [(factorised, 2, noise, None) for noise in (2.0, 4.0)]
+    + [(factorised, 3, 4.0, 1), (factorised, 2, 2.0, 1)]
+    + [(unstructured, 3, 2.0, None), (unstructured, 2, 4.0, None)],
 )
 def test_scores_are_those_of_machines_with_the_penalty_that_decodes_best(
-    world, n_components, noise
+    world, n_components, noise, differing
 ):
     """CCGP and cross-validated accuracy of components, paired over recordings.
 
     Decoders that weigh noise differently differ: with the penalty that decodes best on average, by
-    .0143 at most, in means over 60 recordings of three components or 240 of two. Beside that stand
+    .0143 at most, in means over 60 recordings of three components or 200 of two. Beside that stand
     four standard errors of the paired differences here. With the usual penalty of 1 machines
-    overfit where noise is large, and are below by up to .064.
+    overfit where noise is large, and are below by up to .0653.
     """
     ours, theirs = [], []
     for seed in range(6):
         rng = np.random.default_rng(seed)
         recording = record(rng, *world(rng, n_components), 15, noise)
-        general = ccgp(recording, dichotomies="components", repetitions=0)
+        general = ccgp(recording, dichotomies="components", differing=differing, repetitions=0)
         shattered = shattering_dimensionality(recording, repetitions=0)
         of_component = shattered.component >= 0
         ours.append([shattered.accuracy[of_component].mean(), general.score.mean()])
         theirs.append([
             [
                 np.mean([decoding(recording, row, c) for row in general.labels]),
-                np.mean([generalization(recording, row, c) for row in general.labels]),
+                np.mean([generalization(recording, row, c, differing) for row in general.labels]),
             ]
             for c in PENALTIES
         ])  # fmt: skip
@@ -179,7 +180,7 @@ def test_scores_are_those_of_machines_with_the_penalty_that_decodes_best(
     assert np.all(np.abs(differences.mean(axis=0)) < 0.015 + 4.0 * errors_of(differences))
     of_usual = ours - theirs[:, 0]
     assert np.all(of_usual.mean(axis=0) > -0.015 - 4.0 * errors_of(of_usual))
-    assert np.all(of_usual.mean(axis=0) < 0.065 + 4.0 * errors_of(of_usual))
+    assert np.all(of_usual.mean(axis=0) < 0.066 + 4.0 * errors_of(of_usual))
 
 
 def test_conditions_count_alike_however_many_trials_they_have():

@@ -194,7 +194,8 @@ def ccgp(
     Raises
     ------
     InputError
-        If no dichotomy has more than `held_out` conditions on both sides, and for options out of
+        If no dichotomy has more than `held_out` conditions on both sides, or with `differing` two
+        such conditions, for `differing` beside another `held_out` than 1, and for options out of
         range.
 
     Notes
@@ -205,13 +206,13 @@ def ccgp(
     ridge regression on labels -1 and +1 (`partwhole.measures.abstraction.decoder`). In simulations
     of 40 neurons scores were within .015 of those of support vector machines with the best of
     several penalties C; with C = 1, the default of scikit-learn and decodanda, these were lower by
-    up to .035 where noise is large. Accuracy depends on the noise of trials and on their number;
+    up to .07 where noise is large. Accuracy depends on the noise of trials and on their number;
     noise within a run that trials of training and test share is not taken away.
 
     Where few conditions are left for training, these differ in other components too: with two
     values of two components, half of all ways train on conditions that differ in both, so that of
-    a sum of two codes the longer has a score of 1 and the shorter of 1/2. The null shares this.
-    With ``differing=1`` both have a score of 1.
+    a sum of two codes at right angles the longer has a score of 1 and the shorter of 1/2. The null
+    shares this. With ``differing=1`` both have a score of 1.
 
     Examples
     --------

@@ -174,7 +174,7 @@ def shattering_dimensionality(
     Bernardi et al. (Cell 2020), there with linear support vector machines. The decoder here is that
     of `ccgp`, a ridge regression on labels. In simulations of 40 neurons its accuracy was within
     .006 of that of support vector machines with the best of several penalties C; with C = 1, the
-    default of scikit-learn and decodanda, these were lower by up to .064 where noise is large.
+    default of scikit-learn and decodanda, these were lower by up to .07 where noise is large.
     Labels of trials are permuted within folds, or within groups, so that every fold keeps its
     trials of each condition. The ceiling is an addition of this package.
 
