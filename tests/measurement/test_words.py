@@ -631,7 +631,7 @@ def test_long_names_are_whole_in_the_table_and_captions_stay_in_the_picture():
         assert float(x) + 3.5 * len(words) < 400
     # Numbers stay with their unit, and p with its number.
     (notes,) = re.findall(r'<ul class="notes">(.*?)</ul>', page, re.DOTALL)
-    assert "if 10\N{NO-BREAK SPACE}% of the noise drifted" in notes
+    assert "and 10\N{NO-BREAK SPACE}% of the noise drifted" in notes
     assert "p\N{NO-BREAK SPACE}≤\N{NO-BREAK SPACE}0.01)" in page
     assert not re.search(r"p [=≤]", page.split("<body", 1)[1])
 
