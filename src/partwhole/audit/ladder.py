@@ -30,6 +30,8 @@ NAN = float("nan")
 # Sets of components at one order.
 MOST_SETS = 5000
 MOST_LACKING = 12
+# Share of training explained, but for rounding all of it.
+EXACT = 1.0 - 1e-12
 
 
 def ladders(
@@ -112,7 +114,9 @@ def ladders(
             # Where training determines nothing it does not matter what it is, and above an order
             # that is too large to fit the others are too.
             is_fitted = state.masks[order][0].any() and order <= fits_until
-            fitted = fit(order) if is_fitted else NAN
+            # A sum of a lower order is one of the higher.
+            is_exact = any(r.order < order and r.fitted >= EXACT for r in state.rungs)
+            fitted = NAN if not is_fitted else 1.0 if is_exact else fit(order)
             if is_fitted and np.isnan(fitted):
                 fits_until = order
             seconds = shared + process_time() - start

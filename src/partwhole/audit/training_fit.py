@@ -12,7 +12,8 @@ from partwhole.audit.costs import has_time, seconds_to_fit
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.limits.proofs._budget import Budget
 from partwhole.limits.proofs._indicators import as_sparse
-from partwhole.limits.proofs._least_squares import best_sum
+from partwhole.limits.proofs._least_squares import GRAM_SIDE, BestSum, best_sum, best_sum_of
+from partwhole.limits.proofs._partial_sums import partial_sums
 
 # Seconds for the fit, and numbers in the targets beyond which none is tried.
 SECONDS, MOST_NUMBERS = 1.0, 2_000_000
@@ -63,7 +64,7 @@ def fit_of_training(case: Case, deadline: float = float("inf")) -> TrainingFit:
         return TrainingFit(nan, nan, nan)
     sets = conjunction_sets(case.task.n_components, case.order)
     design = ConjunctionDesign.seen(components, sets, case.task.n_values)
-    fit = best_sum(as_sparse(design), targets, Budget.of(SECONDS, deadline))
+    fit = _fit(design, components, targets, case, deadline)
     if not fit.settled:
         return TrainingFit(nan, nan, nan)
     # Without a rank, the number of independent conjunctions is at most that of a full table.
@@ -78,13 +79,32 @@ def fit_of_training(case: Case, deadline: float = float("inf")) -> TrainingFit:
         if np.ptp(weights) > 0:
             # The mean of a combination whose rows differ is weighted, as everywhere in the audit.
             means = _weighted_means(targets, case.row_combination[rows], weights)
-            best = best_sum(as_sparse(design), means, Budget.of(SECONDS, deadline))
+            best = _fit(design, components, means, case, deadline)
             outputs = means - best.residual
             if not best.settled:
                 return TrainingFit(nan, variance, degrees)
         scores = np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
         share = float(np.average(scores.argmax(axis=1) == table.label[rows], weights=weights))
     return TrainingFit(share, variance, degrees)
+
+
+def _fit(
+    design: ConjunctionDesign,
+    components: Int[np.ndarray, "n C"],
+    targets: Float[np.ndarray, "n k"],
+    case: Case,
+    deadline: float,
+) -> BestSum:
+    """Return the best sum; of many conjunctions by those of K components, which span the others."""
+    budget = Budget.of(SECONDS, deadline)
+    if min(design.shape) <= GRAM_SIDE:
+        return best_sum(as_sparse(design), targets, budget)
+    pairs = zip(design.dictionaries, design.index, strict=True)
+    dictionaries, index = zip(
+        *((d, i) for d, i in pairs if len(d.components) == case.order), strict=True
+    )
+    largest = ConjunctionDesign(dictionaries, index, design.n_rows)
+    return best_sum_of(partial_sums(largest, components, case.task.n_values), targets, budget)
 
 
 def _weighted_means(

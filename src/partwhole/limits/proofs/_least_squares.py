@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy import sparse
 
 from partwhole.limits.proofs._budget import Budget
+from partwhole.limits.proofs._partial_sums import Product
 
 SVD_WORK = 3e7
 GRAM_SIDE = 1600
@@ -42,7 +43,6 @@ def best_sum(phi: sparse.csr_array, y: Float[np.ndarray, "n k"], budget: Budget)
     n, p = phi.shape  # pyright: ignore[reportGeneralTypeIssues]
     # Subtracting the mean keeps the digits of targets with a large mean.
     y = y - y.mean(axis=0)
-    rank, settled = None, True
     if float(n) * p * min(n, p) <= SVD_WORK:
         left, size, _ = np.linalg.svd(phi.toarray(), full_matrices=False)
         basis = left[:, size > 1e-10 * size[0]]
@@ -52,11 +52,25 @@ def best_sum(phi: sparse.csr_array, y: Float[np.ndarray, "n k"], budget: Budget)
     elif min(n, p) <= GRAM_SIDE:
         rank, residual = _by_gram(phi, y)
     else:
-        residual, settled = _by_conjugate_gradients(phi, y, budget)
+        return best_sum_of(Product([phi]), y, budget)
+    return BestSum(rank, _share_explained(y, residual), residual, True)
+
+
+def best_sum_of(phi: Product, y: Float[np.ndarray, "n k"], budget: Budget) -> BestSum:
+    """Return the least-squares fit of targets by indicators that are a product of matrices.
+
+    A constant must be a sum of the columns.
+    """
+    y = y - y.mean(axis=0)
+    residual, settled = _by_conjugate_gradients(phi, y, budget)
+    r_squared = _share_explained(y, residual) if settled else float("nan")
+    return BestSum(None, r_squared, residual, settled)
+
+
+def _share_explained(y: Float[np.ndarray, "n k"], residual: Float[np.ndarray, "n k"]) -> float:
+    """Return the share of the variance that is explained; NaN where there is none."""
     spread = float(np.sum(y**2))
-    is_defined = settled and spread > 0
-    r_squared = 1.0 - float(np.sum(residual**2)) / spread if is_defined else float("nan")
-    return BestSum(rank, r_squared, residual, settled)
+    return 1.0 - float(np.sum(residual**2)) / spread if spread > 0 else float("nan")
 
 
 def _unit_columns(phi: sparse.csr_array) -> sparse.csr_array:
@@ -88,29 +102,31 @@ def _by_gram(
 
 
 def _by_conjugate_gradients(
-    phi: sparse.csr_array, y: Float[np.ndarray, "n k"], budget: Budget
+    phi: Product, y: Float[np.ndarray, "n k"], budget: Budget
 ) -> tuple[Float[np.ndarray, "n k"], bool]:
     """Return the residuals, and whether each is 0 or orthogonal to the columns.
 
     Orthogonal means to 1e-8 of the residual, which is also the smallest singular value that counts
     as different from 0.
     """
-    scaled = _unit_columns(phi)
-    back = scaled.T.tocsr()
+    scale = 1.0 / np.sqrt(phi.adjoint(np.ones(len(y))))
     residuals = y.copy()
     for k in range(y.shape[1]):
-        residuals[:, k], settled = _one_by_conjugate_gradients(scaled, back, y[:, k], budget)
+        residuals[:, k], settled = _one_by_conjugate_gradients(phi, scale, y[:, k], budget)
         if not settled:
             return residuals, False
     return residuals, True
 
 
 def _one_by_conjugate_gradients(
-    scaled: sparse.csr_array, back: sparse.csr_array, y: Float[np.ndarray, " n"], budget: Budget
+    phi: Product,
+    scale: Float[np.ndarray, " p"],
+    y: Float[np.ndarray, " n"],
+    budget: Budget,
 ) -> tuple[Float[np.ndarray, " n"], bool]:
     level = float(np.abs(y).max())
     residual = y.copy()
-    gradient = back @ residual
+    gradient = scale * phi.adjoint(residual)
     direction, square = gradient.copy(), float(gradient @ gradient)
     for _ in range(CG_STEPS):
         left = float(np.linalg.norm(residual))
@@ -119,11 +135,11 @@ def _one_by_conjugate_gradients(
             return residual, True
         if budget.over:
             return residual, False
-        budget.spend(2 * scaled.nnz)
-        image = scaled @ direction
+        budget.spend(2 * phi.n_entries)
+        image = phi @ (scale * direction)
         length = square / float(image @ image)
         residual -= length * image
-        gradient = back @ residual
+        gradient = scale * phi.adjoint(residual)
         previous, square = square, float(gradient @ gradient)
         direction = gradient + (square / previous) * direction
     return residual, False

@@ -290,7 +290,7 @@ def determinations(
         basis = null_basis(design, sizes)
         coefficients = (basis @ rng.normal(size=(basis.shape[1], m))) / np.sqrt(sizes)[:, None]
     else:
-        coefficients, left = projected(design, sizes, m, rng, deadline)
+        coefficients, left = projected(design, task, sizes, m, rng, deadline)
     # The columns alone: an index of every training row would stay for as long as the result.
     columns = design.at(task.train_components[:0])
     functions = NullFunctions(columns, coefficients, sizes, seed)

@@ -15,7 +15,8 @@ from scipy import sparse
 
 from partwhole._types import Seed
 from partwhole.features.conjunctions import ConjunctionDesign
-from partwhole.limits.proofs._indicators import as_sparse
+from partwhole.limits.proofs._partial_sums import partial_sums
+from partwhole.tasks import Task
 
 # Largest eigenvalue that counts as 0, for indicators scaled to unit columns, whose eigenvalues are
 # at most the number of blocks. A path of L combinations has an eigenvalue near 1 / L**2, so the
@@ -160,6 +161,7 @@ def null_basis(
 
 def projected(
     design: ConjunctionDesign,
+    task: Task,
     sizes: Float[np.ndarray, " p"],
     m: int,
     rng: np.random.Generator,
@@ -175,15 +177,14 @@ def projected(
     """
     n, p = design.shape
     scale = 1.0 / np.sqrt(sizes)
-    phi = as_sparse(design)
-    back = phi.T
-    steps = min(CG_STEPS, max(1, int(CG_WORK / (2 * m * max(phi.nnz, 1)))))
+    phi = partial_sums(design, task.train_components, task.n_values)
+    steps = min(CG_STEPS, max(1, int(CG_WORK / (2 * m * max(phi.n_entries, 1)))))
     null_vectors, worst = np.empty((p, m)), 0.0
     for k in range(m):
         v = rng.normal(size=p)
         value = phi @ (scale * v)
         unit = float(np.sqrt(n) * np.linalg.norm(v) / np.sqrt(p))
-        residual = scale * (back @ value)
+        residual = scale * phi.adjoint(value)
         direction = residual.copy()
         square = float(residual @ residual)
         for _ in range(steps):
@@ -195,7 +196,7 @@ def projected(
             length = square / float(image @ image)
             v -= length * direction
             value -= length * image
-            residual = scale * (back @ value)
+            residual = scale * phi.adjoint(value)
             previous, square = square, float(residual @ residual)
             direction = residual + (square / previous) * direction
         worst = max(worst, float(np.linalg.norm(value)) / unit)
