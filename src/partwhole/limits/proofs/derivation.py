@@ -17,7 +17,7 @@ from partwhole.limits.proofs._indicators import (
     require_same_task,
     whole_multiples,
 )
-from partwhole.limits.proofs.boxes import box_groups, corners
+from partwhole.limits.proofs.boxes import Corners, box_groups
 from partwhole.tasks import Task
 
 PROGRAM_ROWS = 2000
@@ -100,9 +100,7 @@ def find_derivation(task: Task, order: int, row: Int[np.ndarray, " C"]) -> Deriv
     if task.n_components == 2 and order == 1:
         equation = _path_equation(task, dictionary, train, where)
     else:
-        equation = _box_equation(task, dictionary, train, order, row) or _least_weight(
-            task, train, order, row
-        )
+        equation = _box_equation(task, train, order, row) or _least_weight(task, train, order, row)
     return None if equation is None else Derivation(where, *equation)
 
 
@@ -131,14 +129,14 @@ def _path_equation(
 
 
 def _box_equation(
-    task: Task, dictionary: Dictionary, train: np.ndarray, order: int, row: Int[np.ndarray, " C"]
+    task: Task, train: np.ndarray, order: int, row: Int[np.ndarray, " C"]
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the seen corners of a box that has this row as its remaining corner."""
     deadline = process_time() + SECONDS
     components = task.components[train]
     differs = components != row
-    # The row itself comes last, after the training rows that the dictionary contains.
-    everything = np.concatenate([components, row[None, :]])
+    # The row itself comes last, after the training rows at the other corners.
+    corners = Corners(np.concatenate([components, row[None, :]]), len(train))
     for groups in box_groups(task.n_components, order):
         if process_time() > deadline:
             return None
@@ -149,7 +147,8 @@ def _box_equation(
         opposite = np.flatnonzero(alive)
         if len(opposite):
             bases = np.full(len(opposite), len(train))
-            boxes, signs = corners(everything, dictionary, bases, opposite, groups)
+            steps = corners.steps(bases, opposite, groups)
+            boxes, signs = corners.boxes(bases, opposite, groups, steps)
             if len(boxes):
                 arranged = 1 + np.argsort(signs[1:], kind="stable")
                 return train[boxes[0, arranged]], -signs[arranged]

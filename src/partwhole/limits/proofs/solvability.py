@@ -27,9 +27,12 @@ from partwhole.limits.proofs._indicators import as_sparse, distinct
 from partwhole.limits.proofs._least_squares import BestSum, best_sum
 from partwhole.limits.proofs.boxes import find_box
 from partwhole.limits.proofs.certificates import (
+    PROGRAM_ROWS,
     TOLERANCE,
     Certificate,
+    annihilated,
     from_residual,
+    from_weights,
     label_name,
     signed,
 )
@@ -361,7 +364,12 @@ def _decide_numbers(
     if not best.settled and (certificate is None or tolerated > 0):
         return None, None
     if certificate is None:
-        certificate = from_residual(rows, numbers, best.residual[:, output], phi, budget, **facts)
+        residual = best.residual[:, output]
+        # Beyond this number of rows there is no linear program, whose import takes half a second.
+        if len(rows) <= PROGRAM_ROWS:
+            certificate = from_residual(rows, numbers, residual, phi, budget, **facts)
+        elif annihilated(phi, residual):
+            certificate = from_weights(rows, numbers, residual, phi, **facts)
     return False, certificate
 
 
