@@ -229,25 +229,28 @@ def _rectangle_in_grid(
         return None
     place = np.full((n_a, n_b), -1)
     place[a, b] = np.arange(len(y))
-    target = np.where(place >= 0, y[place], np.nan)
+    # A difference of which one target is missing is neither the smallest nor the largest.
+    target_or_high = np.where(place >= 0, y[place], np.inf)
+    target_or_low = np.where(place >= 0, y[place], -np.inf)
+    key = keys[place]
     least = _least_contrast(y)
     for i in range(n_a):
         if budget.over:
             return None
         budget.spend(6 * (n_a - i) * n_b)
-        difference = target[i] - target[i + 1 :]
-        present = ~np.isnan(difference)
-        low = np.where(present, difference, np.inf).argmin(axis=1)
-        high = np.where(present, difference, -np.inf).argmax(axis=1)
-        places = np.arange(len(difference))
-        gap = np.where(present.any(axis=1), difference[places, high] - difference[places, low], 0.0)
-        promising = gap == 4.0 if signs else gap > least
-        j = np.flatnonzero(promising)
-        high, low = high[j], low[j]
-        corners = np.stack(
-            [place[i, high], place[i, low], place[i + 1 + j, high], place[i + 1 + j, low]], axis=1
-        )
-        rectangle = _first_that_cancels(corners, keys, phi)
+        differences = target_or_high[i] - target_or_low[i + 1 :]
+        low, places = differences.argmin(axis=1), np.arange(len(differences))
+        smallest = differences[places, low]
+        differences = target_or_low[i] - target_or_high[i + 1 :]
+        high = differences.argmax(axis=1)
+        gap = differences[places, high] - smallest
+        j = np.flatnonzero(gap == 4.0 if signs else gap > least)
+        high, low, j = high[j], low[j], j + i + 1
+        crossed = key[i, high] + key[j, low] == key[i, low] + key[j, high]
+        if not crossed.any():
+            continue
+        corners = np.stack([place[i, high], place[i, low], place[j, high], place[j, low]], axis=1)
+        rectangle = _first_that_cancels(corners[crossed], keys, phi)
         if rectangle is not None:
             return rectangle
     return None
