@@ -88,7 +88,13 @@ def seconds_to_fit(task: Task, n_rows: int, order: int) -> float:
 
 
 def determined_in_time(
-    tasks: Sequence[Task], *, max_order: int, seed: int, deadline: float, until: float
+    tasks: Sequence[Task],
+    *,
+    max_order: int,
+    seed: int,
+    deadline: float,
+    until: float,
+    count_free: bool = True,
 ) -> list[Determination]:
     """Return what training determines; nothing is decided where its indicators take too long.
 
@@ -96,7 +102,7 @@ def determined_in_time(
     ----------
     tasks : sequence of Task
         With the same training rows; of none nothing is returned.
-    max_order, seed, deadline : keyword-only
+    max_order, seed, deadline, count_free : keyword-only
         As in `determinations`.
     until : float, keyword-only
         By `time.process_time`: the time at which the indicators have to be complete.
@@ -109,7 +115,9 @@ def determined_in_time(
     if not tasks:
         return []
     if has_time(seconds_to_determine(tasks[0], max_order), until):
-        return determinations(tasks, max_order=max_order, seed=seed, deadline=deadline)
+        return determinations(
+            tasks, max_order=max_order, seed=seed, deadline=deadline, count_free=count_free
+        )
     left = max(0.0, until - process_time())
     return [_undecided(task, max_order, seed, left) for task in tasks]
 

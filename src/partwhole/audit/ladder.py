@@ -102,6 +102,7 @@ def ladders(
                 seed=seed,
                 deadline=deadline,
                 until=deadline,
+                count_free=False,
             )
             if order > required:
                 pace = verdicts[0].seconds / seen

@@ -236,6 +236,7 @@ def determinations(
     seed: Seed = 0,
     method: Method = "auto",
     deadline: float = float("inf"),
+    count_free: bool = True,
 ) -> list[Determination]:
     """Return the verdicts for several tasks with the same training rows and null functions.
 
@@ -247,6 +248,8 @@ def determinations(
         As in `determination`.
     deadline : float, keyword-only, default infinity
         Time at which conjugate gradients stop, by `time.process_time`.
+    count_free : bool, keyword-only, default True
+        Whether to compute `free_dimensions`, where that is cheap.
 
     Returns
     -------
@@ -297,7 +300,8 @@ def determinations(
     del design
     seconds = process_time() - start
     return [
-        _determination(member, order, functions, basis, left, method, seconds) for member in tasks
+        _determination(member, order, functions, basis, left, method, seconds, count_free)
+        for member in tasks
     ]
 
 
@@ -309,6 +313,7 @@ def _determination(
     left: float,
     method: str,
     seconds: float,
+    count_free: bool,
 ) -> Determination:
     """Return the verdicts from null functions whose values on training are up to `left`."""
     start = process_time()
@@ -323,7 +328,9 @@ def _determination(
             f"The last step of conjugate gradients left an error of {left:.0e}; whether "
             f"{int(undecided.sum()):,} of the held-out combinations are determined is not decided.",
         )
-    free = _free_dimensions(task, functions, basis, probes, determined, method)
+    free = None
+    if count_free:
+        free = _free_dimensions(task, functions, basis, probes, determined, method)
     return Determination(
         task,
         order,
