@@ -40,6 +40,7 @@ from partwhole.audit.report import AuditReport
 from partwhole.audit.settings import NoiseSource, Settings
 from partwhole.audit.shortcuts import shortcuts
 from partwhole.features import OverlapKernel
+from partwhole.limits.proofs._budget import RATE
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
 
@@ -52,8 +53,9 @@ SEARCH, SEARCH_OF_ALL = 2.0, 10.0
 DETERMINED, PREDICTED, SOLVED, ADDED = 0.4, 0.2, 0.4, 0.1
 # From this order on the one below is asked first whether targets are solvable.
 LARGE_ORDER = 3
-# Of the whole time, what is kept for the verdicts at other orders.
-OTHER_ORDERS = 0.2
+# Of the whole time, what is kept for the verdicts at other orders, and what one above the required
+# order may take.
+OTHER_ORDERS, HIGHER_ORDER = 0.2, 0.5
 STEPS = ("coverage", "additions", "shortcuts", "solvable")
 
 
@@ -475,7 +477,15 @@ def _with_ladders(
         deadline=deadline,
     )
     rests = [remainder(case, s, solve) for case, s in zip(cases, solved, strict=True)]
-    rungs_of_cases = ladders(cases, determined, solved, solve, deadline=deadline, seed=seed)
+    rungs_of_cases = ladders(
+        cases,
+        determined,
+        solved,
+        solve,
+        deadline=deadline,
+        work=RATE * HIGHER_ORDER * time_limit * len(cases),
+        seed=seed,
+    )
     completed = list(evidence)
     for i, rungs, rest in zip(tested, rungs_of_cases, rests, strict=True):
         completed[i] = replace(completed[i], ladder=rungs, remainder=rest)

@@ -94,7 +94,7 @@ def determined_in_time(
     seed: int,
     deadline: float,
     until: float,
-    count_free: bool = True,
+    work: float | None = None,
 ) -> list[Determination]:
     """Return what training determines; nothing is decided where its indicators take too long.
 
@@ -102,7 +102,7 @@ def determined_in_time(
     ----------
     tasks : sequence of Task
         With the same training rows; of none nothing is returned.
-    max_order, seed, deadline, count_free : keyword-only
+    max_order, seed, deadline, work : keyword-only
         As in `determinations`.
     until : float, keyword-only
         By `time.process_time`: the time at which the indicators have to be complete.
@@ -115,9 +115,7 @@ def determined_in_time(
     if not tasks:
         return []
     if has_time(seconds_to_determine(tasks[0], max_order), until):
-        return determinations(
-            tasks, max_order=max_order, seed=seed, deadline=deadline, count_free=count_free
-        )
+        return determinations(tasks, max_order=max_order, seed=seed, deadline=deadline, work=work)
     left = max(0.0, until - process_time())
     return [_undecided(task, max_order, seed, left) for task in tasks]
 

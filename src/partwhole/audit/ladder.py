@@ -24,6 +24,7 @@ from partwhole.audit.evidence import Rung
 from partwhole.audit.training_fit import fit_of_training
 from partwhole.features.conjunctions import Dictionary
 from partwhole.limits.proofs.determination import Determination
+from partwhole.limits.proofs.null_functions import CG_WORK
 from partwhole.limits.proofs.solvability import Solvability
 
 NAN = float("nan")
@@ -41,6 +42,7 @@ def ladders(
     solve: Callable[[Case], Solvability],
     *,
     deadline: float,
+    work: float = CG_WORK,
     seed: Seed = 0,
 ) -> list[tuple[Rung, ...]]:
     """Return the verdicts on each test split at the orders 1 to C - 1.
@@ -56,6 +58,8 @@ def ladders(
     deadline : float, keyword-only
         By `time.process_time`. No order is begun after it, nor a higher one that would take longer,
         as far as the time of the order below says.
+    work : float, keyword-only, default 2e10
+        Multiplications to decide a higher order. One that takes more is left out, with those above.
     seed : int, keyword-only, default 0
         Of the null functions.
 
@@ -102,8 +106,10 @@ def ladders(
                 seed=seed,
                 deadline=deadline,
                 until=deadline,
-                count_free=False,
+                work=work if order > required else CG_WORK,
             )
+            if order > required and any(verdict.undecided.any() for verdict in verdicts):
+                break
             if order > required:
                 pace = verdicts[0].seconds / seen
             for i, verdict in zip(asked, verdicts, strict=True):

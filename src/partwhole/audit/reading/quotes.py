@@ -33,8 +33,9 @@ def require_closed(raw: bytes, delimiter: str, name: str, width: int) -> None:
     """
     mark = re.escape(delimiter.encode())
     opened = rb'(?:\A|[\r\n]|%s)"[^"\r\n]*(?:""[^"\r\n]*)*(?:[\r\n]|\Z)' % mark
-    # Most files have no cell of several lines, which is soon known.
-    line = _unclosed(raw, delimiter, width) if re.search(opened, raw) else None
+    # Most files have no quote, or no cell of several lines, which is soon known.
+    is_suspect = b'"' in raw and re.search(opened, raw)
+    line = _unclosed(raw, delimiter, width) if is_suspect else None
     require(
         line is None,
         "every quote of a CSV file is closed",

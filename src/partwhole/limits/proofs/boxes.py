@@ -107,8 +107,11 @@ class Corners:
         self, bases: Int[np.ndarray, " q"], opposites: Int[np.ndarray, " q"], groups: Groups
     ) -> UInt64[np.ndarray, "g q"]:
         """Return the change of a corner's key where a group has its other setting, 0 for equal."""
-        keys = map(self.keys_of, groups)
-        return np.stack([key[opposites] - key[bases] for key in keys])
+        steps = np.empty((len(groups), len(bases)), dtype=np.uint64)
+        for step, group in zip(steps, groups, strict=True):
+            key = self.keys_of(group)
+            np.subtract(key[opposites], key[bases], out=step)
+        return steps
 
     def boxes(
         self,
@@ -265,5 +268,6 @@ def _pairs_within(
     size = np.bincount(part)
     start = np.cumsum(size) - size
     bases = rng.integers(len(components), size=PAIRS)
-    within = (rng.random(PAIRS) * size[part[bases]]).astype(np.int64)
-    return bases, arranged[start[part[bases]] + within]
+    of_base = part[bases]
+    within = (rng.random(PAIRS) * size[of_base]).astype(np.int64)
+    return bases, arranged[start[of_base] + within]

@@ -32,6 +32,7 @@ from partwhole.limits.proofs.null_functions import (
     CG_PROBES,
     TOLERANCE,
     NullFunctions,
+    Stops,
     graph_components,
     null_basis,
     on_graph,
@@ -236,7 +237,7 @@ def determinations(
     seed: Seed = 0,
     method: Method = "auto",
     deadline: float = float("inf"),
-    count_free: bool = True,
+    work: float | None = None,
 ) -> list[Determination]:
     """Return the verdicts for several tasks with the same training rows and null functions.
 
@@ -248,8 +249,10 @@ def determinations(
         As in `determination`.
     deadline : float, keyword-only, default infinity
         Time at which conjugate gradients stop, by `time.process_time`.
-    count_free : bool, keyword-only, default True
-        Whether to compute `free_dimensions`, where that is cheap.
+    work : float, keyword-only, optional
+        Where verdicts alone are asked for: multiplications by conjugate gradients, which end as
+        soon as they decide. `free_dimensions` are not computed, and null functions may not be 0 on
+        training.
 
     Returns
     -------
@@ -293,14 +296,17 @@ def determinations(
         basis = null_basis(design, sizes)
         coefficients = (basis @ rng.normal(size=(basis.shape[1], m))) / np.sqrt(sizes)[:, None]
     else:
-        coefficients, left = projected(design, task, sizes, m, rng, deadline)
+        stops = Stops(deadline=deadline)
+        if work is not None:
+            stops = Stops(work, deadline, np.concatenate([t.test_components for t in tasks]))
+        coefficients, left = projected(design, task, sizes, m, rng, stops)
     # The columns alone: an index of every training row would stay for as long as the result.
     columns = design.at(task.train_components[:0])
     functions = NullFunctions(columns, coefficients, sizes, seed)
     del design
     seconds = process_time() - start
     return [
-        _determination(member, order, functions, basis, left, method, seconds, count_free)
+        _determination(member, order, functions, basis, left, method, seconds, work is None)
         for member in tasks
     ]
 

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from partwhole._types import Seed
 from partwhole.features.conjunctions import ConjunctionDesign
+from partwhole.limits.proofs._indicators import as_sparse
 from partwhole.limits.proofs._partial_sums import partial_sums
 from partwhole.tasks import Task
 
@@ -34,6 +35,9 @@ CG_ENOUGH = 1e-10
 CG_STEPS = 5000
 CG_WORK = 2e10
 CG_PROBES = 2
+# Every so many steps the values at the combinations asked for are computed; that of a vector counts
+# as 0 below the tolerance, with which the verdict is found.
+STEPS_BETWEEN, EARLY = 32, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,26 +163,45 @@ def null_basis(
     return basis[:, size <= NULL_EIGENVALUE * max(1, len(design.blocks))]
 
 
+@dataclass(frozen=True)
+class Stops:
+    """Reasons for which conjugate gradients end before their values on training are 0.
+
+    Parameters
+    ----------
+    work : float, default 2e10
+        Multiplications for all vectors together, and at most 5,000 steps for each. They are
+        counted, not timed, so that the answer does not depend on the load of the machine.
+    deadline : float, default infinity
+        By `time.process_time`; it stops even slower computations.
+    at : int array, shape (r, C), optional
+        Combinations whose verdicts alone are asked for: a vector that is 0 at all of them is not
+        continued, nor is one that converges too slowly for the work.
+    """
+
+    work: float = CG_WORK
+    deadline: float = float("inf")
+    at: Int[np.ndarray, "r C"] | None = None
+
+
 def projected(
     design: ConjunctionDesign,
     task: Task,
     sizes: Float[np.ndarray, " p"],
     m: int,
     rng: np.random.Generator,
-    deadline: float = float("inf"),
+    stops: Stops,
 ) -> tuple[Float[np.ndarray, "p m"], float]:
     """Return random vectors, projected on the null space by conjugate gradients.
 
     The second value is the largest root mean square of their values over the training rows: at
-    most 1e-12 unless the steps were used up. Steps are counted, not timed, so that the answer does
-    not depend on the load of the machine: at most 5,000 for each vector, and at most 2e10
-    multiplications for all vectors together (1,000 steps for 2,000,000 indicators). The deadline,
-    by `time.process_time`, stops even slower computations.
+    most 1e-12 unless one of the stops ended a vector.
     """
     n, p = design.shape
     scale = 1.0 / np.sqrt(sizes)
     phi = partial_sums(design, task.train_components, task.n_values)
-    steps = min(CG_STEPS, max(1, int(CG_WORK / (2 * m * max(phi.n_entries, 1)))))
+    steps = min(CG_STEPS, max(1, int(stops.work / (2 * m * max(phi.n_entries, 1)))))
+    asked = None if stops.at is None else _scaled_rows(design.at(stops.at), scale)
     null_vectors, worst = np.empty((p, m)), 0.0
     for k in range(m):
         v = rng.normal(size=p)
@@ -187,11 +210,16 @@ def projected(
         residual = scale * phi.adjoint(value)
         direction = residual.copy()
         square = float(residual @ residual)
+        logs: list[float] = []
         for _ in range(steps):
-            if float(np.linalg.norm(value)) <= CG_TOLERANCE * unit or square == 0:
+            left = float(np.linalg.norm(value)) / unit
+            if left <= CG_TOLERANCE or square == 0 or process_time() > stops.deadline:
                 break
-            if process_time() > deadline:
-                break
+            logs.append(float(np.log(left)))
+            if asked is not None and len(logs) % STEPS_BETWEEN == 0:
+                is_settled = np.abs(asked @ v).max(initial=0.0) <= EARLY
+                if is_settled or _steps_needed(logs) > steps:
+                    break
             image = phi @ (scale * direction)
             length = square / float(image @ image)
             v -= length * direction
@@ -202,3 +230,20 @@ def projected(
         worst = max(worst, float(np.linalg.norm(value)) / unit)
         null_vectors[:, k] = v * scale
     return null_vectors, worst
+
+
+def _steps_needed(logs: list[float]) -> float:
+    """Return the steps to the tolerance at the rate of the second half of those so far."""
+    half = len(logs) // 2
+    fall = (logs[half] - logs[-1]) / (len(logs) - 1 - half)
+    return len(logs) + (logs[-1] - np.log(CG_TOLERANCE)) / fall if fall > 0 else float("inf")
+
+
+def _scaled_rows(design: ConjunctionDesign, scale: Float[np.ndarray, " p"]) -> sparse.csr_array:
+    """Return the scaled rows without an unseen conjunction, each divided by its length."""
+    rows = as_sparse(design)
+    rows = rows[np.diff(rows.indptr) == len(design.index)]
+    rows.data = scale[rows.indices]
+    length = np.sqrt((rows * rows).sum(axis=1))
+    rows.data /= np.repeat(length, len(design.index))
+    return rows
