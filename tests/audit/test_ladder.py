@@ -222,6 +222,40 @@ def test_an_order_that_would_take_too_long_is_not_begun(monkeypatch):
     assert "3 orders would take more time" in " ".join(report.to_text().split())
 
 
+def test_an_order_that_is_not_decided_is_left_out_with_those_above(monkeypatch):
+    data, names = one_held_out()
+    plain, asked = module.determined_in_time, []
+
+    def undecided(tasks, **options):
+        asked.append(options["max_order"])
+        verdicts = plain(tasks, **options)
+        if options["max_order"] < 3:
+            return verdicts
+        unknown = np.ones(1, dtype=bool)
+        return [replace(v, determined=~unknown, undecided=unknown) for v in verdicts]
+
+    monkeypatch.setattr(module, "determined_in_time", undecided)
+    report = audit_split(data, names, "y", "split")
+    assert asked == [2, 3]
+    assert [rung.order for rung in report.evidence[0].ladder] == [1, 2]
+    assert "3 orders would take more time" in " ".join(report.to_text().split())
+
+
+def test_what_a_lower_order_fits_exactly_is_not_fitted_again(monkeypatch):
+    data, names = one_held_out()
+    plain, asked = module.fit_of_training, []
+
+    def counted(case, deadline):
+        asked.append(case.order)
+        return plain(case, deadline)
+
+    monkeypatch.setattr(module, "fit_of_training", counted)
+    report = audit_split(data, names, "y", "split")
+    # The target is a sum of the parts.
+    assert asked == [1]
+    assert [rung.fitted for rung in report.evidence[0].ladder] == [1.0] * 5
+
+
 def test_above_an_order_too_large_to_fit_no_fit_is_tried(monkeypatch):
     data, names = one_held_out()
     asked = []

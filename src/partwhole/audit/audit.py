@@ -40,7 +40,6 @@ from partwhole.audit.report import AuditReport
 from partwhole.audit.settings import NoiseSource, Settings
 from partwhole.audit.shortcuts import shortcuts
 from partwhole.features import OverlapKernel
-from partwhole.limits.proofs._budget import RATE
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
 
@@ -53,9 +52,8 @@ SEARCH, SEARCH_OF_ALL = 2.0, 10.0
 DETERMINED, PREDICTED, SOLVED, ADDED = 0.4, 0.2, 0.4, 0.1
 # From this order on the one below is asked first whether targets are solvable.
 LARGE_ORDER = 3
-# Of the whole time, what is kept for the verdicts at other orders, and what one above the required
-# order may take.
-OTHER_ORDERS, HIGHER_ORDER = 0.2, 0.5
+# Of the whole time, what is kept for the verdicts at other orders.
+OTHER_ORDERS = 0.2
 STEPS = ("coverage", "additions", "shortcuts", "solvable")
 
 
@@ -410,20 +408,17 @@ def _look_at(
     at("searching for an answer or a proof that none exists")
     solved = _solved(case, looks)
     at("searching for combinations to add")
-    added = (
-        additions(
+    added = None
+    if looks.add and not determined.determined.all():
+        left = max(ADDED * looks.time_limit, looks.deadline - process_time())
+        added = additions(
             case,
             determined,
             add=looks.add,
             seed=looks.seed,
-            time_limit=min(
-                looks.search, max(ADDED * looks.time_limit, looks.deadline - process_time())
-            ),
+            time_limit=min(looks.search, left),
             shared=looks.shared,
         )
-        if looks.add and not determined.determined.all()
-        else None
-    )
     at("searching for shortcuts")
     candidates = _shortcuts(case, looks.settings)
     return Evidence(
@@ -478,13 +473,7 @@ def _with_ladders(
     )
     rests = [remainder(case, s, solve) for case, s in zip(cases, solved, strict=True)]
     rungs_of_cases = ladders(
-        cases,
-        determined,
-        solved,
-        solve,
-        deadline=deadline,
-        work=RATE * HIGHER_ORDER * time_limit * len(cases),
-        seed=seed,
+        cases, determined, solved, solve, deadline=deadline, time_limit=time_limit, seed=seed
     )
     completed = list(evidence)
     for i, rungs, rest in zip(tested, rungs_of_cases, rests, strict=True):

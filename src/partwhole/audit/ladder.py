@@ -23,6 +23,7 @@ from partwhole.audit.costs import determined_in_time, has_time, seconds_to_deter
 from partwhole.audit.evidence import Rung
 from partwhole.audit.training_fit import fit_of_training
 from partwhole.features.conjunctions import Dictionary
+from partwhole.limits.proofs._budget import RATE
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.null_functions import CG_WORK
 from partwhole.limits.proofs.solvability import Solvability
@@ -42,7 +43,7 @@ def ladders(
     solve: Callable[[Case], Solvability],
     *,
     deadline: float,
-    work: float = CG_WORK,
+    time_limit: float,
     seed: Seed = 0,
 ) -> list[tuple[Rung, ...]]:
     """Return the verdicts on each test split at the orders 1 to C - 1.
@@ -58,8 +59,9 @@ def ladders(
     deadline : float, keyword-only
         By `time.process_time`. No order is begun after it, nor a higher one that would take longer,
         as far as the time of the order below says.
-    work : float, keyword-only, default 2e10
-        Multiplications to decide a higher order. One that takes more is left out, with those above.
+    time_limit : float, keyword-only
+        Seconds for each case. A higher order that takes more operations than are counted for all of
+        them (3e8 a second) is left out, with those above.
     seed : int, keyword-only, default 0
         Of the null functions.
 
@@ -106,7 +108,7 @@ def ladders(
                 seed=seed,
                 deadline=deadline,
                 until=deadline,
-                work=work if order > required else CG_WORK,
+                work=RATE * time_limit * len(cases) if order > required else CG_WORK,
             )
             if order > required and any(verdict.undecided.any() for verdict in verdicts):
                 break
