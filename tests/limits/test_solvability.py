@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from importlib import import_module
 from itertools import combinations
@@ -745,3 +747,24 @@ def test_weights_are_written_before_their_terms():
     task = tasks.associative_inference()
     certificate = Certificate(np.array([0, 1, 2]), np.array([-1.0, 2.5, -1.5]), 1.0, False)
     assert certificate.sum_in_words(task) == "2.5 f(A, B) - f(A, A) - 1.5 f(A, C)"
+
+
+def test_a_residual_proves_without_the_import_of_linear_programs():
+    code = """
+import sys
+import numpy as np
+from partwhole.limits.proofs import solvability as module
+from partwhole.tasks import Task
+# The held-out combinations are a ring of six, in which no four are a rectangle.
+rows = np.array([[a, b] for a in range(3) for b in range(3)])
+is_train = (rows[:, 0] + 2) % 3 == rows[:, 1]
+targets = np.where((rows == 0).all(axis=1), 1.0, 0.0)
+task = Task(rows, targets, is_train, ("a", "b"), ((0, 1, 2),) * 2)
+module.PROGRAM_ROWS = 0
+solved = module.solvability(task, max_order=1)
+assert solved.solvable is False
+assert sorted(solved.certificate.weights.tolist()) == [-1.0] * 3 + [1.0] * 3
+assert solved.certificate.total == 1.0
+assert "scipy.optimize" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
