@@ -123,8 +123,11 @@ def ladders(
             # Where training determines nothing it does not matter what it is, and above an order
             # that is too large to fit the others are too.
             is_fitted = state.masks[order][0].any() and order <= fits_until
-            # A sum of a lower order is one of the higher.
-            is_exact = any(r.order < order and r.fitted >= EXACT for r in state.rungs)
+            # Numbers that are a sum of a lower order are one of the higher. Labels may be right at
+            # one, and fewer of them at the next, as long as the outputs are not exact.
+            is_exact = cases[0].table.label is None and any(
+                rung.order < order and rung.fitted >= EXACT for rung in state.rungs
+            )
             fitted = NAN if not is_fitted else 1.0 if is_exact else fit(order)
             if is_fitted and np.isnan(fitted):
                 fits_until = order
