@@ -68,9 +68,9 @@ def partial_sums(
     Examples
     --------
     >>> from itertools import combinations, product
-    >>> rows, n_values = np.array(list(product((0, 1), repeat=6))), (2,) * 6
-    >>> design = ConjunctionDesign.seen(rows, tuple(combinations(range(6), 2)), n_values)
-    >>> sums, v, w = partial_sums(design, rows, n_values), np.arange(60.0), np.arange(64.0)
+    >>> rows, n_values = np.array(list(product((0, 1), repeat=12))), (2,) * 12
+    >>> design = ConjunctionDesign.seen(rows, tuple(combinations(range(12), 2)), n_values)
+    >>> sums, v, w = partial_sums(design, rows, n_values), np.arange(264.0), np.arange(4096.0)
     >>> np.array_equal(sums @ v, design @ v), np.array_equal(sums.adjoint(w), design.adjoint(w))
     (True, True)
     >>> sums.n_entries < len(rows) * len(design.blocks)
