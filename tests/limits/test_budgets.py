@@ -227,3 +227,39 @@ def test_tasks_that_share_training_share_its_null_functions(monkeypatch, method)
         np.testing.assert_array_equal(single.determined, joint.determined)
         np.testing.assert_array_equal(single.probes, joint.probes)
         assert single.free_dimensions == joint.free_dimensions
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_verdicts_alone_take_fewer_steps_and_are_the_same(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    rows = np.array(list(np.ndindex(4, 4, 4, 3)))
+    # Training lacks a pair of values, so that what is held out of it is not determined.
+    is_train = (rng.random(len(rows)) < 0.9) & ~((rows[:, 0] == 1) & (rows[:, 1] == 2))
+    names, values = tuple("abcd"), (tuple(range(4)),) * 3 + (tuple(range(3)),)
+    task = tasks.Task(rows, np.zeros(len(rows)), is_train, names, values)
+    module, steps = PROOFS["null_functions"], []
+    plain = module.partial_sums
+
+    class Counted:
+        def __init__(self, *given):
+            self.sums = plain(*given)
+            self.n_entries = self.sums.n_entries
+            self.adjoint = self.sums.adjoint
+
+        def __matmul__(self, vector):
+            steps.append(1)
+            return self.sums @ vector
+
+    monkeypatch.setattr(module, "partial_sums", Counted)
+    monkeypatch.setattr(module, "STEPS_BETWEEN", 4)
+    (dense,) = determinations([task], max_order=2, method="dense")
+    assert 0 < dense.determined.sum() < task.n_test
+    (whole,) = determinations([task], max_order=2, method="probes")
+    n_whole = len(steps)
+    (verdicts,) = determinations([task], max_order=2, method="probes", work=1e9)
+    assert len(steps) - n_whole < n_whole
+    for decided in (whole, verdicts):
+        np.testing.assert_array_equal(decided.determined, dense.determined)
+        assert not decided.undecided.any()
+    (few,) = determinations([task], max_order=2, method="probes", work=4.0)
+    np.testing.assert_array_equal(few.undecided, ~few.unseen)
