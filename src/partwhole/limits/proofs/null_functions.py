@@ -169,9 +169,9 @@ class Stops:
 
     Parameters
     ----------
-    work : float, default 2e10
-        Multiplications for all vectors together, and at most 5,000 steps for each. They are
-        counted, not timed, so that the answer does not depend on the load of the machine.
+    work : float, optional
+        Multiplications for all vectors together, by default 2e10, and at most 5,000 steps for each.
+        They are counted, not timed, so that the answer does not depend on the load of the machine.
     deadline : float, default infinity
         By `time.process_time`; it stops even slower computations.
     at : int array, shape (r, C), optional
@@ -179,7 +179,7 @@ class Stops:
         continued, nor is one that converges too slowly for the work.
     """
 
-    work: float = CG_WORK
+    work: float | None = None
     deadline: float = float("inf")
     at: Int[np.ndarray, "r C"] | None = None
 
@@ -200,7 +200,8 @@ def projected(
     n, p = design.shape
     scale = 1.0 / np.sqrt(sizes)
     phi = partial_sums(design, task.train_components, task.n_values)
-    steps = min(CG_STEPS, max(1, int(stops.work / (2 * m * max(phi.n_entries, 1)))))
+    work = CG_WORK if stops.work is None else stops.work
+    steps = min(CG_STEPS, max(1, int(work / (2 * m * max(phi.n_entries, 1)))))
     asked = None if stops.at is None else _scaled_rows(design.at(stops.at), scale)
     null_vectors, worst = np.empty((p, m)), 0.0
     for k in range(m):
