@@ -12,14 +12,15 @@ from jaxtyping import Bool
 
 from partwhole._checks import InputError
 from partwhole._types import Seed
+from partwhole.measures._means import Means
 from partwhole.measures.abstraction import (
     CrossConditionGeneralization,
     Parallelism,
     Shattering,
     ccgp,
-    parallelism,
     shattering_dimensionality,
 )
+from partwhole.measures.abstraction.parallelism import parallelism_by
 from partwhole.recordings import Recording
 
 # Multiplications of some six seconds, for decoders of two values and of halves.
@@ -71,9 +72,11 @@ def together(
     return Abstraction(parallel[0], general[0], shattered[0]), notes
 
 
-def parallelism_of(recording: Recording, seed: Seed) -> Part[Parallelism]:
-    """Return how parallel coding vectors are."""
-    return _measured("parallelism", lambda: parallelism(recording, seed=seed))
+def parallelism_of(
+    recording: Recording, means_of: Callable[[], Means], seed: Seed
+) -> Part[Parallelism]:
+    """Return how parallel coding vectors are, by means of conditions."""
+    return _measured("parallelism", lambda: parallelism_by(recording, means_of, seed=seed))
 
 
 def generalization_of(recording: Recording, seed: Seed) -> Part[CrossConditionGeneralization]:

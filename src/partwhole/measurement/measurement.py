@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,6 +18,7 @@ from partwhole._progress import bar
 from partwhole._types import Bounds, NonNegative, Real, Seed
 from partwhole.measurement.abstraction import (
     Abstraction,
+    Part,
     generalization_of,
     parallelism_of,
     shattering_of,
@@ -26,13 +28,15 @@ from partwhole.measurement.classifiers import classifier_of
 from partwhole.measurement.notes import in_conditions, notes_on, printed, varying
 from partwhole.measurement.separation import is_coarse, not_apart
 from partwhole.measurement.time_course import TimeCourse, note_on_times, time_course_of
+from partwhole.measures._means import condition_means
 from partwhole.measures._samples import Whiten
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
+from partwhole.measures.abstraction import Parallelism
 from partwhole.measures.graded_similarity import (
     AS_MUCH,
     FLAT,
     GradedSimilarity,
-    graded_similarity,
+    graded,
 )
 from partwhole.measures.readouts import LDA, SVM, HeldOutReadouts, held_out_readouts
 from partwhole.measures.readouts.sets import Sets, sets_of
@@ -354,9 +358,10 @@ def measure(
         lambda: shattering_of(static, seed),
         lambda: generalization_of(static, seed),
         lambda: saliences_over(static, [None, "neurons"], whiten, bootstrap, seed),
-        lambda: _geometry(static, seed),
-        lambda: parallelism_of(static, seed),
+        lambda: _by_means(static, seed),
         lambda: structure_interval(static, whiten=whiten),
+        lambda: _dimensions(static, seed),
+        lambda: notes_on(static, whiten),
     ]
     try:
         with (
@@ -370,11 +375,11 @@ def measure(
                 return result
 
             (
-                shattered, general, (of_neurons, population), geometry, parallel, of_structure,
+                shattered, general, (of_neurons, population), (parallel, gradings, ungraded),
+                of_structure, (dimensions, reasons), oversights,
             ) = side_by_side(in_turn, stages, threads)  # fmt: skip
     except InputError as error:
         raise in_conditions(error) from None
-    dimensions, gradings, reasons = geometry
     abstraction, more = together(parallel, general, shattered)
     of_saliences = [*of_neurons.notes, *population.notes]
     if not_apart(of_neurons) or not is_coarse(of_structure):
@@ -383,7 +388,7 @@ def measure(
     notes = [*recording.notes, *left_out, *note_on_times(recording, window), *of_saliences]
     if len(static.blocks) > 1:
         notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
-    notes += [*notes_on(static, whiten), *reasons, *more]
+    notes += [*oversights, *reasons, *ungraded, *more]
     readouts = None
     if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.
@@ -410,32 +415,40 @@ def measure(
     )  # fmt: skip
 
 
-def _geometry(
-    recording: Recording, seed: Seed
-) -> tuple[RecordedDimensions | None, tuple[GradedSimilarity, ...], list[str]]:
-    """Return dimensions and graded similarities, and why some could not be measured."""
-    dimensions, reasons = None, []
+def _dimensions(recording: Recording, seed: Seed) -> tuple[RecordedDimensions | None, list[str]]:
+    """Return dimensions, with notes on them or the reason why there are none."""
     try:
         dimensions = recorded_dimensions(recording, seed=seed)
-        reasons += dimensions.notes
     except InputError as error:
-        reasons.append(f"dimensions were not measured: {error}")
-    gradings = []
+        return None, [f"dimensions were not measured: {error}"]
+    return dimensions, list(dimensions.notes)
+
+
+def _by_means(
+    recording: Recording, seed: Seed
+) -> tuple[Part[Parallelism], tuple[GradedSimilarity, ...], list[str]]:
+    """Return what is measured by the same means: parallelism, and graded similarities with notes.
+
+    Of a large recording, deviations from means are as large as itself.
+    """
+    means_of = cache(lambda: condition_means(recording, seed=seed))
+    gradings, reasons = [], []
     for name, values in zip(recording.names, recording.values, strict=True):
         if len(values) < 3:
             continue
         try:
-            grading = graded_similarity(recording, name, seed=seed)
+            grading = graded(recording, name, means_of, seed=seed)
             gradings.append(grading)
-            # Others are in the sentence on it.
-            further = [note for note in grading.notes if note != FLAT and AS_MUCH not in note]
+            # Those on means are among notes on dimensions, others in the sentence on it.
+            further = [note for note in grading.notes if note not in means_of().notes]
+            further = [note for note in further if note != FLAT and AS_MUCH not in note]
             if grading.kind == "irregular":
                 # That sentence has no shares.
                 further = [note for note in further if IMPRECISE not in note]
             reasons += [f"{name}: {note}" for note in further if note not in reasons]
         except InputError as error:
             reasons.append(f"how values of {name} differ was not measured: {error}")
-    return dimensions, tuple(gradings), reasons
+    return parallelism_of(recording, means_of, seed), tuple(gradings), reasons
 
 
 def _readouts(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise, permutations
 from numbers import Real
 
 import numpy as np
+from jaxtyping import Float
 
 from partwhole._checks import InputError
+from partwhole.measures._rows import averaging
 from partwhole.measures._samples import Whiten
 from partwhole.recordings import Recording
 from partwhole.recordings.building import one_value
@@ -26,6 +28,8 @@ FEW_NEURONS, MOST_OF_VARIANCE = 3, 0.5
 FEW_TRIALS, SHARE_OF_ARTEFACT, TIMES_MEDIAN = 20, 0.2, 25.0
 # Relative to the larger of two labels, as after single precision, and to the largest of all.
 ROUNDING, ROUNDING_OF_ALL = 1e-7, 1e-12
+# Numbers of an array that are copied at once.
+PART = 500_000
 # Numbers from which digits are left out.
 MANY = 1e9
 _DICHOTOMIES = re.compile(r"(?<= of )[\d,]+(?= balanced dichotomies)")
@@ -156,7 +160,8 @@ def notes_on_scale(recording: Recording, whiten: Whiten) -> list[str]:
     """Return the neuron that has most of the variance over trials, of three neurons or more."""
     if recording.n_neurons < FEW_NEURONS:
         return []
-    variance = np.nanvar(recording.responses, axis=0)
+    columns = recording.responses.T
+    variance = np.concatenate([np.nanvar(columns[part], axis=1) for part in _parts(columns)])
     loudest = int(variance.argmax())
     share = float(variance[loudest] / variance.sum())
     if share <= MOST_OF_VARIANCE:
@@ -178,11 +183,16 @@ def notes_on_trials(recording: Recording) -> list[str]:
     if recording.n_trials < FEW_TRIALS:
         return []
     index, responses = recording.condition_of_trial, recording.responses
-    present = np.isfinite(responses)
-    member = np.eye(recording.n_conditions)[index]
-    sums = member.T @ np.where(present, responses, 0.0)
-    means = sums / np.maximum(member.T @ present.astype(float), 1.0)
-    squared = np.sum(np.where(present, responses - means[index], 0.0) ** 2, axis=1)
+    average = averaging(index, np.bincount(index))
+    if (present := np.isfinite(responses)).all():
+        means = average @ responses
+    else:
+        shares = average @ present.astype(float)
+        sums = average @ np.where(present, responses, 0.0)
+        means = np.divide(sums, shares, out=np.zeros_like(sums), where=shares > 0.0)
+    squared = np.concatenate([
+        np.nansum((responses[rows] - means[index[rows]]) ** 2, axis=1) for rows in _parts(responses)
+    ])  # fmt: skip
     far = squared > max(SHARE_OF_ARTEFACT * squared.sum(), TIMES_MEDIAN * np.median(squared))
     if not far.any():
         return []
@@ -193,6 +203,12 @@ def notes_on_trials(recording: Recording) -> list[str]:
         f"{'has' if is_single else 'have'} {_percent_below(share)} of the squared deviations from "
         f"condition means: {'is it an artefact' if is_single else 'are they artefacts'}?"
     ]
+
+
+def _parts(rows: Float[np.ndarray, "n p"]) -> Iterator[slice]:
+    """Yield slices of rows whose copies take little memory."""
+    step = max(1, PART // rows.shape[1])
+    yield from (slice(start, start + step) for start in range(0, len(rows), step))
 
 
 def _percent_below(share: float) -> str:

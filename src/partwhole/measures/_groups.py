@@ -11,7 +11,7 @@ from scipy import sparse
 
 from partwhole.features.conjunctions import Dictionary
 from partwhole.features.subsets import moebius, set_of
-from partwhole.measures._rows import averaging
+from partwhole.measures._rows import AT_ONCE, averaging
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,25 @@ class TupleGroups:
         """Return the mean of each tuple's samples."""
         return self._averaging @ samples
 
+    def mean_squares(self, samples: Float[np.ndarray, "n q"]) -> Float[np.ndarray, "T q"]:
+        """Return the mean of each tuple's squared samples."""
+        total = np.zeros((len(self.counts), samples.shape[1]))
+        for start in range(0, len(samples), AT_ONCE):
+            of = slice(start, start + AT_ONCE)
+            total += averaging(self.index[of], self.counts) @ samples[of] ** 2
+        return total
+
+    def weighted_products(
+        self, samples: Float[np.ndarray, "n q"], weights: Float[np.ndarray, " T"]
+    ) -> Float[np.ndarray, "q q"]:
+        """Return products of features, summed over samples with the weights of their tuples."""
+        total, roots = np.zeros((samples.shape[1], samples.shape[1])), np.sqrt(weights)
+        for start in range(0, len(samples), AT_ONCE):
+            of = slice(start, start + AT_ONCE)
+            scaled = samples[of] * roots[self.index[of], None]
+            total += scaled.T @ scaled
+        return total
+
     @cached_property
     def _averaging(self) -> sparse.csr_matrix:
         return averaging(self.index, self.counts)
@@ -77,7 +96,7 @@ class TupleGroups:
 
     def squares(
         self,
-        samples: Float[np.ndarray, "n q"],
+        samples: Float[np.ndarray, "T q"],
         means: Float[np.ndarray, "T q"],
         noise: Float[np.ndarray, " q"],
     ) -> Float[np.ndarray, "T q"]:
@@ -87,12 +106,12 @@ class TupleGroups:
 
         Parameters
         ----------
-        samples, means : float arrays, shapes (n, q) and (T, q)
-            Squares of samples and of their means.
+        samples, means : float arrays, shape (T, q)
+            Mean squares of samples, and squares of their means.
         noise : float array, shape (q,)
         """
         counts = self.counts[:, None].astype(float)
-        products = (counts * means - self.means(samples)) / np.maximum(counts - 1.0, 1.0)
+        products = (counts * means - samples) / np.maximum(counts - 1.0, 1.0)
         return np.where(counts > 1, products, means - noise)
 
 

@@ -47,7 +47,9 @@ def blocks_of(
         for block in recording.blocks:
             rows, columns = block.trials, block.neurons
             chosen = None if recording.groups is None else recording.groups[rows]
-            values = recording.responses[np.ix_(rows, columns)]
+            values = recording.responses
+            if len(recording.blocks) > 1:
+                values = values[np.ix_(rows, columns)]
             blocks.append(Samples(values, recording.components[rows], chosen))
         return blocks
     require(

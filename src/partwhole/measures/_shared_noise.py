@@ -38,7 +38,7 @@ def notes_on_shared_noise(
 
     `noise` is that of a trial, in units of the similarity of identical conditions above others'.
     """
-    return _shared(samples, groups, seed) or _hidden(groups.index[:MOST_TRIALS], noise)
+    return _shared(samples, groups, noise, seed) or _hidden(groups.index[:MOST_TRIALS], noise)
 
 
 def _hidden(index: Int[np.ndarray, " n"], noise: float) -> list[str]:
@@ -62,7 +62,16 @@ def excess_correlation(index: Int[np.ndarray, " n"]) -> float:
     Drifts forget exponentially, over 1, 2, 4, ... trials; the largest difference counts, from -1
     to 1. 0 where no condition has two trials.
     """
+    excess = _excess_by_span(index)[1]
+    return float(excess[np.argmax(np.abs(excess))])
+
+
+def _excess_by_span(
+    index: Int[np.ndarray, " n"],
+) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]:
+    """Return over how many trials drifts forget, and that difference for each."""
     n = len(index)
+    spans = 2.0 ** np.arange(max(1, n.bit_length()))
     same = np.zeros(n)
     for condition in np.unique(index):
         at = np.flatnonzero(index == condition)
@@ -71,14 +80,12 @@ def excess_correlation(index: Int[np.ndarray, " n"]) -> float:
     others = np.arange(n, 0, -1.0) - same
     others[0] = 0.0
     if not (same.any() and others.any()):
-        return 0.0
-    spans = 2.0 ** np.arange(max(1, n.bit_length()))
+        return spans, np.zeros(len(spans))
     correlation = np.exp(-np.arange(n) / spans[:, None])
-    excess = correlation @ (same / same.sum() - others / others.sum())
-    return float(excess[np.argmax(np.abs(excess))])
+    return spans, correlation @ (same / same.sum() - others / others.sum())
 
 
-def _shared(samples: Samples, groups: TupleGroups, seed: int) -> list[str]:
+def _shared(samples: Samples, groups: TupleGroups, noise: float, seed: int) -> list[str]:
     """Return that trials share noise, how much, and the remedy; nothing if none measurably do."""
     kept, residuals = _residuals(samples.features[:MOST_TRIALS], groups.index[:MOST_TRIALS])
     if not len(kept):
@@ -94,18 +101,21 @@ def _shared(samples: Samples, groups: TupleGroups, seed: int) -> list[str]:
     if not high.any():
         return []
     expected = np.mean([pairs.sums(residuals[pairs.permuted(rng)]) for _ in range(10)], axis=0)
-    noise = float(np.mean(np.einsum("ij,ij->i", residuals, residuals)))
-    shares = (pairs.sums(residuals) - expected) / (pairs.counts * noise)
+    of_trial = float(np.mean(np.einsum("ij,ij->i", residuals, residuals)))
+    shares = (pairs.sums(residuals) - expected) / (pairs.counts * of_trial)
     if not (high & (shares > LEAST)).any():
         return []
     largest = int(np.argmax(np.where(high, shares, -np.inf)))
     share = f"about {100 * shares[largest]:.0f} % of their noise"
-    which = (
-        f"the first trials of different conditions share {share}, as do the second and later ones"
-        if largest
-        else f"in the order of rows, neighbouring trials share {share}"
-    )
-    return [f"{which}, and it passes for similarity: declare runs or blocks as groups"]
+    passes = "and it passes for similarity: declare runs or blocks as groups"
+    if largest:
+        of_others = "the first trials of different conditions"
+        return [f"{of_others} share {share}, as do the second and later ones, {passes}"]
+    spans, excess = _excess_by_span(groups.index[:MOST_TRIALS])
+    drifts = np.minimum(shares[0] * np.exp(1.0 / spans), 1.0)
+    if noise * np.max(drifts * np.abs(excess)) <= MOST_BIAS:
+        passes = f"which in this order shifts saliences by no more than {MOST_BIAS:g}"
+    return [f"in the order of rows, neighbouring trials share {share}, {passes}"]
 
 
 def _residuals(

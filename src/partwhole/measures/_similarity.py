@@ -87,11 +87,13 @@ def of_trials(
     means = groups.means(samples.features)
     squares = _squares(means, by_feature)
     if not self_pairs:
-        variance = noise_by_feature(samples, groups)
-        squares = groups.squares(
-            _squares(samples.features, by_feature), squares,
-            variance if by_feature else variance.sum(keepdims=True),
-        )  # fmt: skip
+        variance, features = noise_by_feature(samples, groups), samples.features
+        if by_feature:
+            of_samples = groups.mean_squares(features)
+        else:
+            variance = variance.sum(keepdims=True)
+            of_samples = groups.means(_squares(features, by_feature))
+        squares = groups.squares(of_samples, squares, variance)
     half = groups.half_distances(means, means, squares)
     squared = squares.sum(axis=0)
     if not by_feature:

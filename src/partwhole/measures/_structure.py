@@ -46,7 +46,7 @@ def structure_score(
             return np.nan, "fewer than two conditions have two trials"
     if np.sum(groups.n_pairs > 0) < 2:
         return np.nan, "all pairs of conditions share the same components"
-    counts, index, means = groups.counts, groups.index, groups.means(features)
+    counts, means = groups.counts, groups.means(features)
     sq_norms = np.einsum("ij,ij->i", means, means)
     n_pairs = 2.0 * groups.n_pairs
     present = np.flatnonzero(n_pairs > 0)
@@ -58,9 +58,8 @@ def structure_score(
     spread = np.zeros(len(present) + 1)
     if correct:
         pairs = counts * (counts - 1.0)
-        scaled = features / np.sqrt(pairs)[index, None]
         lengthened = means * np.sqrt(counts / (counts - 1.0))[:, None]
-        whole = lengthened.T @ lengthened - scaled.T @ scaled
+        whole = lengthened.T @ lengthened - groups.weighted_products(features, 1.0 / pairs)
         # Of products within a condition: squares of each, and of their sums over its trials.
         crossed, along = np.empty(len(counts)), np.empty(len(counts))
         for t, rows in enumerate(np.split(groups.order, np.cumsum(counts)[:-1])):

@@ -79,9 +79,11 @@ def error_covariance(
     """
     m = groups.counts.astype(float)
     means = groups.means(samples.features)
-    residuals = samples.features - means[groups.index]
     per_mean = 1.0 / np.sqrt(np.where(m > 1, m * (m - 1.0), np.inf))
-    noise_rows = residuals * per_mean[groups.index, None]
+    # In place, as they can be large.
+    noise_rows = means[groups.index]
+    np.subtract(samples.features, noise_rows, out=noise_rows)
+    noise_rows *= per_mean[groups.index, None]
     noise = np.bincount(groups.index, np.einsum("ij,ij->i", noise_rows, noise_rows))
     on_squares, n_pairs = _weights_of_squares(groups)
 
@@ -132,9 +134,9 @@ def _overlap_of_noise(
     rows: Float[np.ndarray, "n q"], noise: Float[np.ndarray, " T"], groups: TupleGroups
 ) -> float:
     """Return tr(S S') / tr(S) tr(S') for covariances S and S' of the noise in different tuples."""
-    parts = np.split(rows[groups.order], np.cumsum(groups.counts)[:-1])
+    parts = np.split(groups.order, np.cumsum(groups.counts)[:-1])
     total, scale = squares_of_product(rows, rows), noise.sum() ** 2
     if np.sum(noise > 0) > 1:
-        total -= sum(squares_of_product(part, part) for part in parts)
+        total -= sum(squares_of_product(of, of) for of in (rows[part] for part in parts))
         scale -= np.sum(noise**2)
     return max(total, 0.0) / scale if scale > 0 else 0.0

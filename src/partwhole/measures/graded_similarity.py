@@ -6,7 +6,7 @@ be more alike if they are near, in a line or around a circle.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import nan
@@ -210,6 +210,23 @@ def graded_similarity(
     >>> hue.kind, round(hue.circular, 1)
     ('circular', 1.0)
     """
+    return graded(
+        recording, component, lambda: condition_means(recording, seed=seed),
+        order=order, others=others, confidence=confidence, seed=seed,
+    )  # fmt: skip
+
+
+def graded(
+    recording: Recording,
+    component: str | int,
+    means_of: Callable[[], Means],
+    *,
+    order: Sequence[Hashable] | None = None,
+    others: Literal["equal", "averaged"] = "equal",
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> GradedSimilarity:
+    """Return `graded_similarity` by means of conditions, which several measures can share."""
     place = _place(recording, component)
     listed = recording.values[place]
     values = tuple(listed[i] for i in np.unique(recording.components[:, place]))
@@ -229,7 +246,7 @@ def graded_similarity(
         len(values),
         "bin values" if len(values) > 3 else "choose a component with more",
     )
-    means = condition_means(recording, seed=seed)
+    means = means_of()
     codes = [listed.index(value) for value in values]
     contrasts, pair = value_contrasts(means.conditions, place, codes, others)
     pairs = np.array(list(combinations(range(len(values)), 2)))

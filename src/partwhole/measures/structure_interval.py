@@ -7,7 +7,6 @@ products as they do, at twice the cost of structure itself.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import nan, sqrt
 from typing import NamedTuple
 
@@ -171,10 +170,12 @@ def _parts_of(recording: Recording, whiten: Whiten) -> _Parts | None:
     (block,), _ = prepared([block], [conditions], whiten)
     block = block.reduced()
     # Powers of four of small numbers are too small.
-    size = sqrt(float(np.mean(block.features**2)))
+    features = block.features
+    size = sqrt(float(np.vdot(features, features)) / features.size)
     if size == 0.0:
         return None
-    block = replace(block, features=block.features / size)
+    # They are a copy.
+    features /= size
     if block.groups is not None:
         # In the order of `centred_by_group`.
         group = np.unique(np.column_stack([block.groups, conditions.index]), axis=0)[:, 0]
@@ -185,7 +186,9 @@ def _parts_of(recording: Recording, whiten: Whiten) -> _Parts | None:
         return None
     weights = grid_weights(block.components[_first(conditions)])[repeated]
     rows = repeated[conditions.index]
-    trials = _trials_of(Samples(block.features[rows], block.components[rows], None), weights)
+    if not rows.all():
+        block = Samples(block.features[rows], block.components[rows], None)
+    trials = _trials_of(block, weights)
     if len(trials.present) < 2:
         return None
     similarities, influence = _mean_similarities(trials)
@@ -235,9 +238,8 @@ def _mean_square(trials: _Trials) -> tuple[float, Float[np.ndarray, " n"]]:
     features, groups = trials.features, trials.groups
     counts, index = groups.counts.astype(float), groups.index
     pairs, means = counts * (counts - 1.0), trials.means
-    scaled = features / np.sqrt(pairs)[index, None]
     raised = means * np.sqrt(counts / (counts - 1.0))[:, None]
-    whole = raised.T @ raised - scaled.T @ scaled
+    whole = raised.T @ raised - groups.weighted_products(features, 1.0 / pairs)
     # Products of x_i and the mean of the others by the sum of D over the other conditions.
     products = np.empty(len(features))
     # Change by the centre: that sum times the mean, summed over conditions.

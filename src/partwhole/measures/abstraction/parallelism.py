@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Index, ProperFraction, Seed
-from partwhole.measures._means import condition_means
+from partwhole.measures._means import Means, condition_means
 from partwhole.measures.abstraction.coding import CodingVectors
 from partwhole.measures.abstraction.nulls import p_values, permuted_means
 from partwhole.recordings import Recording
@@ -171,6 +172,19 @@ def parallelism(
     >>> [round(float(number), 2) for number in (measured.score[0], measured.plug_in[0])]
     [0.77, 0.65]
     """
+    return parallelism_by(
+        recording, lambda: condition_means(recording, seed=seed), confidence, repetitions, seed
+    )
+
+
+def parallelism_by(
+    recording: Recording,
+    means_of: Callable[[], Means],
+    confidence: float = 0.95,
+    repetitions: int = 200,
+    seed: int = 0,
+) -> Parallelism:
+    """Return `parallelism` by means of conditions, which several measures can share."""
     from scipy.stats import t
 
     require(
@@ -185,7 +199,7 @@ def parallelism(
         f"{recording.n_conditions:,}",
         "select fewer",
     )
-    means = condition_means(recording, seed=seed)
+    means = means_of()
     n_conditions = len(means.conditions)
     vectors = [CodingVectors.of(means.conditions, c) for c in range(recording.n_components)]
     require(

@@ -88,7 +88,7 @@ def held_out_readouts(
         For answers predicted from saliences alone, beside the others.
     over_neurons : bool, keyword-only, default False
         Whether to estimate how much predictions would vary over populations of as many neurons, by
-        leaving out each fifth of them in up to twelve sets.
+        leaving out each fifth of them in up to six sets.
     seed : int, keyword-only, default 0
         For the combination of trials, and the fifths of neurons.
     progress : bool, keyword-only, default False
