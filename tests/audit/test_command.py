@@ -190,6 +190,12 @@ REFUSED = {
         "--html lies in a folder that exists; got none/a.html; make the folder, or name another "
         "file with --html"
     ),
+    " ".join([*ASKED, "--output", "page.HTML"]): (
+        "--output writes CSV; got page.HTML; name a file such as page.csv"
+    ),
+    " ".join([*ASKED, "--sarif", "a.xml"]): (
+        "--sarif writes SARIF; got a.xml; name a file such as a.sarif"
+    ),
     " ".join([*ASKED, "--html", "/proc/a.html"]): (
         "--html must be writable; got /proc/a.html; name another file with --html"
     ),

@@ -158,6 +158,9 @@ def answers(readouts: HeldOutReadouts) -> Html:
     """Return measured against predicted mean answers, a point for each output and condition."""
     size, left, bottom = 360, 58, 320
     low, high = interval(readouts.predicted, readouts.measured)
+    # Bars of few trials may be far longer than answers differ.
+    room = 0.5 * (high - low)
+    low, high = interval(np.clip(readouts.interval, low - room, high + room), readouts.measured)
     x, y = Axis(low, high, left, size - 12), Axis(low, high, bottom, 14)
     ticks = x.ticks()
     marks = _frame(x, y, ticks, ticks, bottom, size - 12)

@@ -280,8 +280,7 @@ def _held_out(measurement: Measurement) -> Html | None:
     for name in readouts.labels:
         headings += [f"{printable(name, 24)}: predicted", "measured", "verdict"]
     coarse = too_coarse(readouts)
-    if alone is not None:
-        headings += [f"{printable(name, 24)} by saliences" for name in readouts.labels]
+    of_saliences: list[list[object]] = []
     counts = np.bincount(recording.condition_of_trial)
     sizes, sets = readouts.held_out.sum(axis=1), sets_in_words(readouts)
     rows = []
@@ -302,14 +301,14 @@ def _held_out(measurement: Measurement) -> Html | None:
             low, high = (share(round(float(end), 2)) for end in readouts.accuracy_interval[row, j])
             shares = [
                 join(share(round(float(readouts.accuracy[row, j]), 3)),
-                     tag("small", f"{low} to {high}")),
+                     tag("small", f"{low.removesuffix(' %')} to {high}")),
                 share(round(float(readouts.measured_accuracy[row, j]), 3)),
             ]  # fmt: skip
             cells += ["–"] * len(shares) if verdicts.lacking[row, j] else shares
             words = join(tag("span", sign, aria_hidden="true"), f"\N{NO-BREAK SPACE}{verdict}")
             cells.append(tag("span", words, class_=f"verdict {kind}"))
         if alone is not None and coarse is not None:
-            cells += [
+            of_saliences.append([label, *(
                 "–" if lacking else join(
                     f"≠ {number(round(by_saliences, 2))}" if differs else
                     number(round(by_saliences, 2)),
@@ -319,7 +318,7 @@ def _held_out(measurement: Measurement) -> Html | None:
                     alone[0][row].tolist(), alone[1][row].tolist(), verdicts.lacking[row],
                     coarse[row], strict=True,
                 )
-            ]  # fmt: skip
+            )])  # fmt: skip
         rows.append(cells)
     left_out = len(rows) - MOST_ROWS
     numbers = [i for i, heading in enumerate(headings) if i and heading != "verdict"]
@@ -353,7 +352,15 @@ def _held_out(measurement: Measurement) -> Html | None:
         ),
         table(headings, rows[:MOST_ROWS], numbers=numbers,
               caption="Held-out conditions, share of right trials predicted and measured"),
-        tag("p", ALONE, class_="quiet") if alone is not None else None,
+        tag("details", [
+            tag("summary", "What saliences alone predict"),
+            table(
+                ["condition", *(f"{printable(name, 24)} by saliences" for name in readouts.labels)],
+                of_saliences[:MOST_ROWS], numbers=range(1, 1 + len(readouts.labels)),
+                caption="Mean answers for the right value",
+            ),
+            tag("p", ALONE, class_="quiet"),
+        ]) if of_saliences else None,
         tag("p", f"{left_out:,} more rows are in the table of to_frame(), --output.",
             class_="quiet") if left_out > 0 else None,
     )  # fmt: skip

@@ -10,6 +10,16 @@ from tempfile import TemporaryFile
 from partwhole import _writing
 from partwhole._checks import require
 
+# What options write, and the ending of such a file; a SARIF file may end as JSON does, which it is.
+KINDS = {
+    "--certificate": ("JSON", ".json"),
+    "--html": ("a page", ".html"),
+    "--json": ("JSON", ".json"),
+    "--junit": ("XML", ".xml"),
+    "--output": ("CSV", ".csv"),
+    "--sarif": ("SARIF", ".sarif"),
+}
+
 
 def check_outputs(outputs: Sequence[tuple[str, Path]], inputs: Sequence[tuple[str, Path]]) -> None:
     """Raise for outputs that cannot be written or would overwrite each other or an input.
@@ -52,6 +62,14 @@ def check_outputs(outputs: Sequence[tuple[str, Path]], inputs: Sequence[tuple[st
             f"{option} lies in a folder that exists",
             path,
             f"make the folder, or {remedy}",
+        )
+        kind, ending = KINDS[option]
+        of_another = path.suffix.lower() in {known for _, known in KINDS.values()} - {ending}
+        require(
+            not of_another or (option == "--sarif" and path.suffix.lower() == ".json"),
+            f"{option} writes {kind}",
+            path,
+            f"name a file such as {path.with_suffix(ending).name}",
         )
         try:
             with TemporaryFile(dir=place.parent):  # the reported permissions may be wrong
