@@ -164,6 +164,7 @@ def test_a_child_of_the_name_output_is_meant_by_it(torch):
         lambda torch: np.repeat(X, 2, axis=0)[::2],
         lambda torch: torch.tensor(X),
         lambda torch: torch.tensor(X, requires_grad=True),
+        lambda torch: torch.from_numpy(np.asfortranarray(X)),
         lambda torch: {"x": X},
         lambda torch: {"x": torch.tensor(X), "shift": np.zeros((10, 4))},
     ],
@@ -172,6 +173,25 @@ def test_inputs_of_any_form_have_one_answer(torch, form):
     model = network(torch)
     expected = activations(model, X, ["output"])["output"]
     np.testing.assert_array_equal(activations(model, form(torch), ["output"])["output"], expected)
+
+
+def test_the_order_in_memory_does_not_reach_the_model(torch):
+    """Products of the same numbers in another order round otherwise on some processors."""
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 2)
+            self.orders = []
+
+        def forward(self, x):
+            self.orders.append(x.is_contiguous())
+            return self.linear(x)
+
+    model, other = Model(), np.asfortranarray(X)
+    for inputs in (X, other, torch.from_numpy(other), {"x": torch.from_numpy(X)}):
+        activations(model, inputs, batch=5)
+    assert model.orders == [True] * 8
 
 
 def test_inputs_are_not_modified_and_may_be_read_only(torch):
@@ -184,10 +204,13 @@ def test_inputs_are_not_modified_and_may_be_read_only(torch):
             return self.relu(x)
 
     inputs = X.astype(np.float32)
+    tensor = torch.from_numpy(inputs.copy())
     inputs.flags.writeable = False
-    relu = activations(Model(), inputs)["relu"]
-    np.testing.assert_array_equal(relu, np.maximum(inputs, 0))
+    for form in (inputs, tensor, {"x": tensor}):
+        relu = activations(Model(), form)["relu"]
+        np.testing.assert_array_equal(relu, np.maximum(inputs, 0))
     np.testing.assert_array_equal(inputs, X.astype(np.float32))
+    np.testing.assert_array_equal(tensor.numpy(), inputs)
 
 
 @pytest.mark.parametrize(

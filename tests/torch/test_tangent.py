@@ -197,6 +197,31 @@ def test_forms_of_inputs():
     assert_close(tangent_kernel(model, {"tokens": tokens, "shift": shift}), slopes @ slopes.T)
 
 
+def ordered(array):
+    """Return an array and tensors of the same numbers in other orders in memory."""
+    import torch
+
+    last = np.ascontiguousarray(np.moveaxis(array, 1, -1))
+    forms = [array, np.asfortranarray(array), np.moveaxis(last, -1, 1), array[::-1].copy()[::-1]]
+    return forms + [torch.from_numpy(form.copy("K")) for form in forms]
+
+
+def test_the_order_in_memory_changes_no_bit():
+    import torch
+
+    rng = np.random.default_rng(0)
+    for model, inputs in (
+        (torch.nn.Sequential(torch.nn.Linear(17, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)),
+         rng.normal(size=(64, 17))),
+        (torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(),
+                             torch.nn.Linear(288, 2)),
+         rng.normal(size=(20, 3, 8, 8))),
+    ):  # fmt: skip
+        kernel = tangent_kernel(model, inputs, inputs[:9], batch=16)
+        for form in ordered(inputs):
+            np.testing.assert_array_equal(tangent_kernel(model, form, form[:9], batch=16), kernel)
+
+
 def test_sixteen_bits_are_summed_in_thirty_two():
     """Slopes round by 2**-8 of themselves, some hundred of them at random: 2 % is wide."""
     kernel = tangent_kernel(dense(dtype="bfloat16"), X)

@@ -94,11 +94,17 @@ def _numbers(inputs: Any) -> np.ndarray:
 
 
 def as_tensor(torch: Any, rows: Any, device: Any, dtype: Any) -> Any:
-    if not is_tensor(rows):
-        # Copied, since torch warns of arrays that can't be written to and reads no byte order.
+    """Return a copy of rows as a tensor on a device, numbers with a fraction in a type.
+
+    A copy, since models may write to their inputs; in C order, since torch adds products of the
+    same numbers in another order in memory differently, with other rounding.
+    """
+    if is_tensor(rows):
+        rows = rows.detach().clone(memory_format=torch.contiguous_format)
+    else:
+        # Torch warns of arrays that can't be written to, and reads no byte order.
         exact = {"f": np.float64, "b": np.bool_}.get(rows.dtype.kind, np.int64)
-        rows = torch.from_numpy(np.array(rows, dtype=exact))
-    rows = rows.detach()
+        rows = torch.from_numpy(np.array(rows, dtype=exact, order="C"))
     return rows.to(device=device, dtype=dtype if rows.is_floating_point() else rows.dtype)
 
 

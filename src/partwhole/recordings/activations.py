@@ -30,7 +30,7 @@ def activations(
     model : torch.nn.Module, or a network of `partwhole.networks`
     inputs : array or tensor, shape (n, ...); or a mapping of them
         Numbers with a fraction are converted to the type of the model's parameters, whole numbers
-        to 64 bits. A mapping is passed by the names of arguments.
+        to 64 bits. A mapping is passed by the names of arguments. The model gets a copy of them.
     layers : sequence of str, optional
         Names of modules, as `named_modules` has them, or of the network's layers; "output" is the
         answer of the whole model. By default all modules without modules in them that are called

@@ -51,7 +51,7 @@ def tangent_kernel(
         It answers with a tensor of shape (n, k) or (n,); of a tuple or mapping, the first tensor
         counts, with all axes but the first as outputs.
     inputs : array or tensor, shape (n, ...); or a mapping of them to names of arguments
-        They go to the device of the model's parameters; numbers with a fraction get their type.
+        Copies go to the device of the model's parameters; numbers with a fraction get their type.
     other : as inputs, default None
         The second argument of the kernel; None for the inputs themselves.
     output : int, "trace" or "all", keyword-only, default 0
