@@ -222,6 +222,32 @@ def test_the_order_in_memory_changes_no_bit():
             np.testing.assert_array_equal(tangent_kernel(model, form, form[:9], batch=16), kernel)
 
 
+@pytest.mark.parametrize("batch", [1, 2, 32])
+@pytest.mark.parametrize("form", [np.array, tensor])
+def test_models_may_write_to_their_inputs(form, batch):
+    """Slopes of an output in its row of weights are the halved inputs, and 1 in its bias."""
+    import torch
+
+    class Halved(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 3)
+
+        def forward(self, x):
+            x /= 2.0
+            return self.linear(x)
+
+    model, inputs = Halved().double(), form(X)
+    expected = X @ X.T / 4.0 + 1.0
+    every = expected[..., None, None] * np.eye(3)
+    assert_close(tangent_kernel(model, inputs, output="all", batch=batch), every)
+    assert_close(tangent_kernel(model, inputs, output="trace", batch=batch), 3.0 * expected)
+    assert_close(tangent_kernel(model, inputs, output=2, batch=batch), expected)
+    across = tangent_kernel(model, inputs, inputs[:2], batch=batch, memory_gib=4e-6)
+    assert_close(across, expected[:, :2])
+    np.testing.assert_array_equal(np.asarray(inputs), X)
+
+
 def test_sixteen_bits_are_summed_in_thirty_two():
     """Slopes round by 2**-8 of themselves, some hundred of them at random: 2 % is wide."""
     kernel = tangent_kernel(dense(dtype="bfloat16"), X)

@@ -266,7 +266,8 @@ class _Slopes:
 
     def _of_column(self, rows: dict[str, Any], column: int) -> dict[str, Any]:
         def one_answer(parameters: dict[str, Any], row: dict[str, Any]) -> Any:
-            alone = {name: values[None] for name, values in row.items()}
+            # Copied, since models may write to their inputs, and other outputs need them too.
+            alone = {name: values[None].clone() for name, values in row.items()}
             return self.answer(parameters, alone).reshape(-1)[column]
 
         slope = self.torch.func.grad(one_answer)
