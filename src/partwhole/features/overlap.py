@@ -227,13 +227,19 @@ class OverlapKernel:
         ----------
         nonlinearity : str or DualActivation
             "relu", "leaky_relu" (slope 0.1), "step", "rectified_quadratic", "gaussian", or a
-            dual activation of `partwhole.features.random_networks`.
+            dual activation: of `partwhole.features.random_networks`, or of
+            `partwhole.features.activations`, which has erf, GELU, tanh and any other.
         n_components : int
             C.
         depth : int
             Hidden layers, at least 0; 0 returns the inputs' kernel.
         kind : {"nngp", "ntk"}, default "nngp"
-            Similarity of the last hidden layer, or neural tangent kernel.
+            Similarity of the last hidden layer, or neural tangent kernel: of all layers, each
+            with one over the root of its width in front of its weights, and without biases
+            ("NTK parametrisation"). Networks in the standard parametrisation, with one learning
+            rate for all layers, follow "nngp" as their width grows, since their readout changes
+            more than all other layers: for two components and one hidden ReLU layer parts have a
+            salience of .426 then, and of .371 in the NTK parametrisation.
         inputs : OverlapKernel, keyword-only, optional
             Similarity of the inputs; by default each shared component adds 1/C, as one-hot
             inputs do.
