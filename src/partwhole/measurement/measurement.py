@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,31 +17,27 @@ from partwhole._progress import bar
 from partwhole._types import Bounds, NonNegative, Real, Seed
 from partwhole.measurement.abstraction import (
     Abstraction,
-    Part,
     generalization_of,
-    parallelism_of,
     shattering_of,
     together,
 )
 from partwhole.measurement.classifiers import classifier_of
+from partwhole.measurement.geometry import by_means, dimensions_of
 from partwhole.measurement.notes import in_conditions, notes_on, printed, varying
 from partwhole.measurement.separation import is_coarse, not_apart
 from partwhole.measurement.time_course import TimeCourse, note_on_times, time_course_of
-from partwhole.measures._means import condition_means
+from partwhole.measures._offsets import without_offsets
+from partwhole.measures._salience_notes import notes_on_structure
 from partwhole.measures._samples import Whiten
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
-from partwhole.measures.abstraction import Parallelism
 from partwhole.measures.graded_similarity import (
-    AS_MUCH,
-    FLAT,
     GradedSimilarity,
-    graded,
 )
 from partwhole.measures.readouts import LDA, SVM, HeldOutReadouts, held_out_readouts
 from partwhole.measures.readouts.sets import Sets, sets_of
-from partwhole.measures.recorded_dimensions import RecordedDimensions, recorded_dimensions
+from partwhole.measures.recorded_dimensions import RecordedDimensions
 from partwhole.measures.salience import Salience, salience, saliences_over
-from partwhole.measures.structure_interval import structure_interval
+from partwhole.measures.structure_interval import structure_and_interval
 from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
@@ -56,14 +51,13 @@ MANY_SETS = 1000
 # Multiplications of a single fit, above which readouts are left out.
 LARGEST = 4e11
 KINDS = ("predicted", "low", "high", "measured", "chance")
-# In a note on shares that steps explain.
-IMPRECISE = "shares are imprecise"
 # The beginning of one on the structure of similarity.
 STRUCTURE = "structure is "
 _COMBINED = (
     "neurons of several sessions: all but saliences are of pseudo-trials, which combine trials of "
     "one condition from different sessions"
 )
+_ALIGNED = "; groups are not kept in them, and what each group adds to all responses was subtracted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,14 +347,17 @@ def measure(
         are_read = 3 <= static.n_conditions <= MOST_CONDITIONS
         readout = classifier_of(classifier, static, held_out if are_read else "none", ridge, seed)
 
+    # Runs cannot be kept in trials that combine sessions; what they add to all responses can go.
+    kept = static.groups is None or len(static.blocks) == 1
+    rest = static if kept else without_offsets(static)
     # The longest first, so that threads end together.
     stages: list[Callable[[], Any]] = [
-        lambda: shattering_of(static, seed),
-        lambda: generalization_of(static, seed),
+        lambda: shattering_of(rest, seed),
+        lambda: generalization_of(rest, seed),
         lambda: saliences_over(static, [None, "neurons"], whiten, bootstrap, seed),
-        lambda: _by_means(static, seed),
-        lambda: structure_interval(static, whiten=whiten),
-        lambda: _dimensions(static, seed),
+        lambda: by_means(rest, seed),
+        lambda: structure_and_interval(rest, whiten),
+        lambda: dimensions_of(rest, seed),
         lambda: notes_on(static, whiten),
     ]
     try:
@@ -376,24 +373,29 @@ def measure(
 
             (
                 shattered, general, (of_neurons, population), (parallel, gradings, ungraded),
-                of_structure, (dimensions, reasons), oversights,
+                (structure, of_structure), (dimensions, reasons), oversights,
             ) = side_by_side(in_turn, stages, threads)  # fmt: skip
     except InputError as error:
         raise in_conditions(error) from None
     abstraction, more = together(parallel, general, shattered)
+    if static.groups is not None and np.isfinite(structure):
+        # That of saliences takes conditions which runs lack for offsets of theirs.
+        of_neurons, population = (
+            _with_structure(saliences, structure) for saliences in (of_neurons, population)
+        )
     of_saliences = [*of_neurons.notes, *population.notes]
     if not_apart(of_neurons) or not is_coarse(of_structure):
         # Shares of nothing have no structure to speak of, and few trials do not say it is low.
         of_saliences = [note for note in of_saliences if not note.startswith(STRUCTURE)]
     notes = [*recording.notes, *left_out, *note_on_times(recording, window), *of_saliences]
     if len(static.blocks) > 1:
-        notes.append(_COMBINED + "; groups are not kept" * (static.groups is not None))
+        notes.append(_COMBINED + _ALIGNED * (not kept))
     notes += [*oversights, *reasons, *ungraded, *more]
     readouts = None
     if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.
         known = of_neurons if whiten == "none" else salience(static)
-        readouts, reason = _readouts(static, known, held_out, readout, ridge, seed, progress)
+        readouts, reason = _readouts(rest, known, held_out, readout, ridge, seed, progress)
         notes += reason
     return Measurement(
         recording,
@@ -415,40 +417,11 @@ def measure(
     )  # fmt: skip
 
 
-def _dimensions(recording: Recording, seed: Seed) -> tuple[RecordedDimensions | None, list[str]]:
-    """Return dimensions, with notes on them or the reason why there are none."""
-    try:
-        dimensions = recorded_dimensions(recording, seed=seed)
-    except InputError as error:
-        return None, [f"dimensions were not measured: {error}"]
-    return dimensions, list(dimensions.notes)
-
-
-def _by_means(
-    recording: Recording, seed: Seed
-) -> tuple[Part[Parallelism], tuple[GradedSimilarity, ...], list[str]]:
-    """Return what is measured by the same means: parallelism, and graded similarities with notes.
-
-    Of a large recording, deviations from means are as large as itself.
-    """
-    means_of = cache(lambda: condition_means(recording, seed=seed))
-    gradings, reasons = [], []
-    for name, values in zip(recording.names, recording.values, strict=True):
-        if len(values) < 3:
-            continue
-        try:
-            grading = graded(recording, name, means_of, seed=seed)
-            gradings.append(grading)
-            # Those on means are among notes on dimensions, others in the sentence on it.
-            further = [note for note in grading.notes if note not in means_of().notes]
-            further = [note for note in further if note != FLAT and AS_MUCH not in note]
-            if grading.kind == "irregular":
-                # That sentence has no shares.
-                further = [note for note in further if IMPRECISE not in note]
-            reasons += [f"{name}: {note}" for note in further if note not in reasons]
-        except InputError as error:
-            reasons.append(f"how values of {name} differ was not measured: {error}")
-    return parallelism_of(recording, means_of, seed), tuple(gradings), reasons
+def _with_structure(saliences: Salience, structure: float) -> Salience:
+    """Return saliences with another structure, and what is to be said of it."""
+    others = [note for note in saliences.notes if not note.startswith(STRUCTURE)]
+    notes = (*others, *notes_on_structure(structure, ""))
+    return replace(saliences, structure=structure, notes=notes)
 
 
 def _readouts(

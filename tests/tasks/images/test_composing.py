@@ -387,3 +387,16 @@ def test_a_pool_without_images_is_told():
         composed(training_images=0.1).training(3)
     with pytest.raises(InputError, match="per_tuple is a whole number of at least 1; got 0; pass"):
         composed().training(0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_are_drawn_apart_from_the_rows_of_dispersed_addition(seed):
+    # With as many classes as values both are permutations, which one stream would make equal.
+    task = tasks.dispersed_addition(range(9), 1, seed=seed)
+    partners = task.is_train.reshape(9, 9).argmax(axis=1)
+    assert sorted(partners.tolist()) == list(range(9))
+    first, second = class_assignment(task, 9, seed=seed)
+    assert first.tolist() != partners.tolist() != second.tolist()
+    # A seed alone is the same stream as that of the seed and 0.
+    alone = np.random.default_rng([seed, 0]).permutation(9)
+    assert alone.tolist() == partners.tolist()

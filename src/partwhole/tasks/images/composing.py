@@ -17,7 +17,9 @@ from partwhole.tasks.images._pictures import known_pictures
 from partwhole.tasks.images.composites import Combine, Composites
 
 Assignment = Literal["every", "first", "same"]
-ASSIGNED = 0  # keeps the stream apart from those of pools and draws
+# Keeps the stream apart: from those of pools, draws and glyphs (1 to 3), and from that of the seed
+# alone, which NumPy has for 0 too.
+ASSIGNED = 4
 Pool = Literal["every", "training", "held out"]
 
 
@@ -33,8 +35,7 @@ def class_assignment(
     n_classes : int
         Available classes.
     seed : int, keyword-only
-        At least 0, and another than that of a `dispersed_addition`: with as many classes as values
-        its rows and the classes of its first component would be shuffled alike.
+        At least 0.
     assign : {"every", "first", "same"}, keyword-only, default "every"
         "every" permutes all classes and takes as many as there are values; "first", as
         published, permutes only the first of them, as many as there are values; "same" lets a
@@ -56,7 +57,7 @@ def class_assignment(
     >>> from partwhole import tasks
     >>> task = tasks.partial_exposure()
     >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0)]
-    [[4, 6], [2, 9]]
+    [[9, 5], [6, 0]]
     >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0, assign="first")]
     [[0, 1], [0, 1]]
     """
