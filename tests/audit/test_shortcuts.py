@@ -394,12 +394,12 @@ def test_a_correlation_is_spurious_only_where_test_is_alike_to_training():
 
 @pytest.mark.parametrize("labels", [None, ("none", "some")])
 def test_the_cause_of_a_count_is_no_spurious_correlation(labels):
-    # A verb, how often, and where to: only jumps count, and of these "jump" alone occurs often.
+    # A verb, how often, and where to: only jumps count, and of these two occur often.
     rng = np.random.default_rng(6)
     others = grid(4, 4, 100)
     again = others[rng.random(1600) < 0.4]
-    rows = np.vstack([np.tile([0, 0, 0], (1400, 1)), others, again])
-    count = (rows[:, 0] == 0) * ((rows[:, 1] == 0) & (rows[:, 2] == 0))
+    rows = np.vstack([np.tile([[0, 0, 0], [0, 0, 1]], (700, 1)), others, again])
+    count = (rows[:, 0] == 0) * ((rows[:, 1] == 0) & (rows[:, 2] < 2))
     split = np.repeat([False, True, False, True], [1000, 400, 1600, len(again)])
     case = table(rows, split, count, labels).case(1, 1)
     assert is_alike(case)
@@ -540,3 +540,60 @@ def test_where_all_targets_lie_beyond_those_of_training_this_is_said(sign):
     frame.loc[frame["y"].abs().idxmax(), "split"] = "train"
     report = audit_split(frame, names, "y", "split", add=0, time_limit=2)
     assert "ll targets of test are" not in report.headline
+
+
+def copied(given, n_copies):
+    """Return the table with so many copies of its rows."""
+    i = np.repeat(np.arange(len(given.split)), n_copies)
+    target = given.targets if given.label is None else given.label
+    return table(given.components[i], given.split[i], target[i], given.labels)
+
+
+def noise(seed, labels, *n_values):
+    """Return random combinations and targets of 300 rows, a third of which are for test."""
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(grid(*n_values))[:300]
+    target = rng.normal(size=300) if labels is None else rng.integers(0, len(labels), 300)
+    return table(rows, np.arange(300) >= 200, target, labels)
+
+
+@pytest.mark.parametrize("labels", [None, ("a", "b"), tuple("abcde")])
+@pytest.mark.parametrize("n_values", [(30, 30, 30), (50, 60)])
+def test_copies_of_random_rows_are_no_shortcut(n_values, labels):
+    for seed in range(4):
+        given = noise(seed, labels, *n_values)
+        train = given.split == 0
+        varied = np.where(train, np.random.default_rng(seed).integers(2, 6, 300), 1)
+        for n_copies in (np.where(train, 3, 1), varied):
+            assert shortcuts(copied(given, n_copies).case(1, 1)) == ()
+        several = comparison(copied(given, np.where(train, 3, 1)).case(1, 1))
+        single = comparison(given.case(1, 1))
+        for subset in ((0,), (1,)) + ((0, 1),) * (len(n_values) > 2):
+            a, b = (next(iter(scores.scores(subset)), None) for scores in (several, single))
+            assert (a is None) == (b is None)
+            if a is not None and b is not None:
+                assert a.train == pytest.approx(b.train, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_copies", [1, 4])
+def test_a_shortcut_stays_where_rows_are_copied(n_copies):
+    # Five colours of twenty go with each label in training; in test they are mixed.
+    rng = np.random.default_rng(8)
+    rows = np.stack([np.arange(600) % 20, rng.integers(0, 400, 600)], axis=1)
+    split = np.arange(600) >= 400
+    label = np.where(split, rng.integers(0, 4, 600), rows[:, 0] // 5)
+    given = copied(table(rows, split, label, tuple("abcd")), np.where(split, 1, n_copies))
+    (colour,) = shortcuts(given.case(1, 1))
+    assert (colour.components, colour.misleads, colour.train) == ((0,), True, 1.0)
+
+
+@pytest.mark.parametrize("labels", [None, ("a", "b")])
+def test_a_shortcut_stays_where_rows_of_few_combinations_are_drawn(labels):
+    # Of 1,000 rows of a label 800 have its colour, as in a table of counts with a common factor.
+    counts = np.array([[800, 200], [200, 800]])
+    cells = grid(2, 2)
+    rows = np.vstack([np.repeat(cells, counts.ravel(), axis=0), np.repeat(cells, 500, axis=0)])
+    split = np.repeat([False, True], 2000)
+    (colour,) = shortcuts(table(rows, split, rows[:, 0], labels).case(1, 1))
+    assert (colour.components, colour.misleads) == ((1,), True)
+    assert colour.train == pytest.approx(0.8 if labels else 0.36, abs=2e-3)

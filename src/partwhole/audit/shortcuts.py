@@ -2,7 +2,7 @@ r"""Shortcuts: components that predict the target in training, and may not do so
 
 A component alone (or two or three together) predicts a label as the most probable one among the
 training rows of its value; a number as the mean of these rows. Training rows are left out of their
-own prediction.
+own prediction, and so are their copies; see `scores.copies`.
 Labels are weighted to their shares q in the test split, so that a shift of labels alone is no
 shortcut: with :math:`p(v \mid y)` in training, the accuracy there is
 :math:`\sum_v \max_y q(y)\,p(v \mid y)`. If the test split has a single label, or its values predict

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import RareGroup, ShiftedValue
+from partwhole.audit.scores.copies import Copies
 from partwhole.audit.scores.score import (
     COMPARED,
     KEPT,
@@ -48,6 +49,7 @@ class LabelScores:
     prior: Float[np.ndarray, " k"]
     per_label: Float[np.ndarray, " k"]
     at_values: bool
+    copies: Copies
 
     @classmethod
     def of(
@@ -63,7 +65,10 @@ class LabelScores:
         prior = per_label if single else q
         q, prior = q / q.sum(), prior / prior.sum()
         sizes = numbers_of_rows(weights)
-        return cls(case, train, test, table.label, weights, sizes, q, prior, per_label, single)
+        copies = Copies.of(case, train, table.label[train], sizes, weights)
+        return cls(
+            case, train, test, table.label, weights, sizes, q, prior, per_label, single, copies
+        )
 
     def _cells(self, subset: tuple[int, ...]) -> _Cells:
         table = self.case.table
@@ -76,12 +81,22 @@ class LabelScores:
         weight = np.bincount(cell, self.weights[self.train])
         value, label = np.divmod(keys, k)
         score = self.prior[label] * weight / self.per_label[label]
-        return _Cells.of(dictionary, value, label, weight, count, score, index[t:], self.guessed)
-
-    @property
-    def n_train(self) -> int:
-        """Return the number of rows of training."""
-        return round(float(self.sizes[self.train].sum()))
+        copied = self.copies.among(subset)
+        of_group = np.empty(len(self.copies.size), dtype=np.int64)
+        of_group[self.copies.group] = cell
+        return _Cells.of(
+            dictionary,
+            value,
+            label,
+            weight,
+            count,
+            score,
+            index[t:],
+            self.guessed,
+            of_group[copied],
+            self.copies.weight[copied],
+            self.copies.size[copied],
+        )
 
     @property
     def n_draws(self) -> int:
@@ -108,7 +123,7 @@ class LabelScores:
         scale = self.q[cells.label] / self.per_label[cells.label]
         expected = float((scale * cells.weight) @ predicted[cells.value])
         actual = float(weights @ predicted[cells.at] / weights.sum())
-        error = np.hypot(rate_error(expected, self.n_train), rate_error(actual, self.n_draws))
+        error = np.hypot(rate_error(expected, cells.n_train), rate_error(actual, self.n_draws))
         if actual - expected > errors_of(self.case, subset) * error:
             yield as_in_training.score(subset)
 
@@ -120,7 +135,7 @@ class LabelScores:
         at_values = float(weights @ cells.accuracy(right) / weights.sum())
         gain = float(max(cells.score @ right, at_values) - self.prior.max())
         train = at_values if self.at_values else float(cells.score @ right)
-        n_train = cells.n_at_values() if self.at_values else self.n_train
+        n_train = cells.n_at_values() if self.at_values else cells.n_train
         credit = cells.credit(self.label[self.test])
         test = float(weights @ credit / weights.sum())
         guess = float(self.q.max())
@@ -196,7 +211,8 @@ class _Cells:
 
     `score` is the joint probability with labels weighted to test; `first` and `second` are the two
     largest scores of each value, `ties` how many cells have the largest; `at` is the value of each
-    test row, and `guessed` the credit of each label for a value without rows.
+    test row, and `guessed` the credit of each label for a value without rows. `copied` is the cell
+    of each group of copies; `copied_weight` and `copied_size` are its weight and number of rows.
     """
 
     value: Int[np.ndarray, " c"]
@@ -209,6 +225,9 @@ class _Cells:
     ties: Float[np.ndarray, " d"]
     at: Int[np.ndarray, " s"]
     guessed: Float[np.ndarray, " k"]
+    copied: Int[np.ndarray, " g"]
+    copied_weight: Float[np.ndarray, " g"]
+    copied_size: Float[np.ndarray, " g"]
 
     @classmethod
     def of(
@@ -221,6 +240,9 @@ class _Cells:
         score: Float[np.ndarray, " c"],
         at: Int[np.ndarray, " s"],
         guessed: Float[np.ndarray, " k"],
+        copied: Int[np.ndarray, " g"],
+        copied_weight: Float[np.ndarray, " g"],
+        copied_size: Float[np.ndarray, " g"],
     ) -> _Cells:
         first, second = np.zeros(dictionary.size), np.zeros(dictionary.size)
         np.maximum.at(first, value, score)
@@ -228,16 +250,59 @@ class _Cells:
         ties = np.bincount(value, is_first, dictionary.size)
         np.maximum.at(second, value[~is_first], score[~is_first])
         second = np.where(ties > 1, first, second)
-        return cls(value, label, weight, count, score, first, second, ties, at, guessed)
+        return cls(
+            value,
+            label,
+            weight,
+            count,
+            score,
+            first,
+            second,
+            ties,
+            at,
+            guessed,
+            copied,
+            copied_weight,
+            copied_size,
+        )
 
     def left_out_credit(self) -> Float[np.ndarray, " c"]:
-        """Return the credit of a cell's rows, each predicted from the others; a tie counts half."""
-        left_out = self.score * (1.0 - 1.0 / self.count)
-        is_first = self.score >= self.first[self.value] * (1.0 - 1e-12)
-        rival = np.where(is_first, self.second[self.value], self.first[self.value])
+        """Return the credit of a cell's rows, each predicted from the others; a tie counts half.
+
+        Copies are left out together.
+        """
+        cells = np.arange(len(self.value))
+        credit = self._credit_without(cells, 1.0 / self.count)
+        if not len(self.copied):
+            return credit
+        left_out = self._credit_without(self.copied, self.copied_weight / self.weight[self.copied])
+        of_copies = np.bincount(self.copied, self.copied_weight, len(cells))
+        right = np.bincount(self.copied, self.copied_weight * left_out, len(cells))
+        rest = np.maximum(self.weight - of_copies, 0.0)
+        return (rest * credit + right) / (rest + of_copies)
+
+    def _credit_without(
+        self, cells: Int[np.ndarray, " r"], share: Float[np.ndarray, " r"]
+    ) -> Float[np.ndarray, " r"]:
+        """Return the credit of rows of these cells, without a share of their cell."""
+        left_out = self.score[cells] * np.maximum(1.0 - share, 0.0)
+        value, score = self.value[cells], self.score[cells]
+        is_first = score >= self.first[value] * (1.0 - 1e-12)
+        rival = np.where(is_first, self.second[value], self.first[value])
+        # A remainder of rounding is nothing.
+        left_out = np.where(share > 1.0 - 1e-12, 0.0, left_out)
         credit = np.where(left_out > rival * (1.0 + 1e-12), 1.0, 0.0)
         credit = np.where(np.isclose(left_out, rival, rtol=1e-12, atol=0.0), 0.5, credit)
-        return np.where((left_out == 0.0) & (rival == 0.0), self.guessed[self.label], credit)
+        return np.where((left_out == 0.0) & (rival == 0.0), self.guessed[self.label[cells]], credit)
+
+    @property
+    def n_train(self) -> int:
+        """Return the number of rows of training; copies count once."""
+        return round(float(self._drawn().sum()))
+
+    def _drawn(self) -> Float[np.ndarray, " c"]:
+        """Return the number of rows of each cell; copies count once."""
+        return self.count - np.bincount(self.copied, self.copied_size - 1.0, len(self.count))
 
     def accuracy(self, credit: Float[np.ndarray, " c"]) -> Float[np.ndarray, " s"]:
         """Return the credit of the training rows with the value of each test row, 0 without any."""
@@ -247,8 +312,9 @@ class _Cells:
         return np.divide(of_value, whole, out=np.zeros(size), where=whole > 0)[self.at]
 
     def n_at_values(self) -> int:
-        """Return how many training rows have a value of the test rows."""
-        return int(np.bincount(self.value, self.count, len(self.first))[np.unique(self.at)].sum())
+        """Return how many training rows have a value of the test rows; copies count once."""
+        drawn = np.bincount(self.value, self._drawn(), len(self.first))
+        return int(drawn[np.unique(self.at)].sum())
 
     def predicted(self, labels: Bool[np.ndarray, " k"]) -> Float[np.ndarray, " d"]:
         """Return how often each value predicts one of these labels: a share if there are ties."""

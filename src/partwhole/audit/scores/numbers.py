@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import RareGroup, ShiftedValue
+from partwhole.audit.scores.copies import Copies
 from partwhole.audit.scores.score import (
     COMPARED,
     KEPT,
@@ -65,6 +67,16 @@ class NumberScores:
         spread = float(share @ ((targets[train] - centre) ** 2).sum(axis=1))
         return cls(case, train, test, targets, weights, centre, spread)
 
+    @cached_property
+    def _copies(self) -> Copies:
+        targets = self.targets[self.train]
+        columns = [np.unique(column, return_inverse=True)[1] for column in targets.T]
+        answer = columns[0]
+        if len(columns) > 1:
+            _, answer = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        sizes = numbers_of_rows(self.case.table.weights)
+        return Copies.of(self.case, self.train, answer.reshape(-1), sizes, self.weights)
+
     def _means(
         self, rows: Int[np.ndarray, " r"], index: Int[np.ndarray, " r"], size: int
     ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d k"]]:
@@ -104,6 +116,12 @@ class NumberScores:
         total, means = self._means(self.train, index[:t], dictionary.size)
         row_share = self.weights[self.train] / total[index[:t]]
         row_share = row_share / numbers_of_rows(self.case.table.weights)[self.train]
+        # Copies are left out together.
+        copies = self._copies
+        is_copied = np.zeros(len(copies.size), dtype=bool)
+        is_copied[copies.among(subset)] = True
+        of_copies = copies.weight[copies.group] / total[index[:t]]
+        row_share = np.where(is_copied[copies.group], of_copies, row_share)
         # Without its own row a mean is farther away; a lone row has only the mean of all.
         left_out = (self.targets[self.train] - means[index[:t]]) / np.maximum(
             1.0 - row_share, 1e-9
