@@ -358,6 +358,29 @@ def test_learners_and_places_are_named():
         assert f"over {words}; guessing" in one.message
 
 
+@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize("labels", [True, False])
+def test_a_single_wrong_combination_says_nothing_of_others(labels, repeats):
+    # Labels are "yes" where parts are equal, and one such combination is held out.
+    cells = [(a, b) for a in range(3) for b in range(3)]
+    answers = ("no", "yes") if labels else (0.0, 1.0)
+    lines = [(a, b, answers[a == b], "test" if (a, b) == (0, 0) else "train") for a, b in cells]
+    report = audit(
+        pd.DataFrame(lines + lines[:1] * (repeats - 1), columns=[*COLUMNS, "target", "split"])
+    )
+    rule = "at-chance" if labels else "no-better-than-constant"
+    (one,) = found(report, rule)
+    words = "(0, 0) alone is held out, and a single combination says nothing of others."
+    assert words in one.message
+    assert one.message.endswith("or hold out more.")
+    assert "guessing" not in one.message
+    end = "wrong" if labels else "no better than by the mean of training"
+    assert f"the only held-out combination is predicted {end}" in " ".join(report.to_text().split())
+    more = [(*row[:3], "test") if row[:2] == (1, 1) else row for row in lines]
+    report = audit(pd.DataFrame(more, columns=[*COLUMNS, "target", "split"]))
+    assert not any("single combination" in item.message for item in report.findings)
+
+
 def test_a_place_is_named_by_what_is_known_of_it():
     report = audit(cross(total))
     points = {point.position: point for point in report.evidence[0].prediction.points}

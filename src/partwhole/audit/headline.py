@@ -373,9 +373,15 @@ def _reason(report: AuditReport, finding: Finding) -> str:
     elif finding.rule == "unseen-label":
         words = f"training lacks {_labels_lacked(report, finding)}{more}"
     else:
+        is_single = at is not None and len(at[0].held_out) == 1
+        only = "the only held-out combination is predicted"
         words = {
-            "at-chance": "labels are predicted no better than by guessing",
-            "no-better-than-constant": "targets are predicted no better than by their mean",
+            "at-chance": f"{only} wrong"
+            if is_single
+            else "labels are predicted no better than by guessing",
+            "no-better-than-constant": f"{only} no better than by the mean of training"
+            if is_single
+            else "targets are predicted no better than by their mean",
         }.get(finding.rule, finding.rule)
         if finding.rule in OF_GUESSES and _has_measured(report, finding.split):
             words += ", at the measured representation"

@@ -205,13 +205,19 @@ def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding
         yield _poor_at_the_measured(case, prediction, prediction.measured)
     elif evidence.is_better_than_guesses is False and case.has_labels:
         best = max(point.balanced_accuracy for point in prediction.points)
+        places = _range(case, prediction)
+        scores = (
+            f"reach a balanced accuracy (mean over labels) of at most {percent(best)} on {name}, "
+            f"over {places}; guessing among the labels reaches {percent(prediction.chance)}"
+        )
+        if len(case.held_out) == 1 and best <= ROUNDING:
+            scores = f"answer the only held-out combination of {name} wrong, over {places}"
         yield finding_of(
             "at-chance",
             case,
-            f"{_learners(case).capitalize()} are predicted to reach a balanced accuracy (mean over "
-            f"labels) of at most {percent(best)} on {name}, over {_range(case, prediction)}; "
-            f"guessing among the labels reaches {percent(prediction.chance)}. Add training "
-            "combinations in which the same values have other labels, or hold out other ones.",
+            f"{_learners(case).capitalize()} are predicted to {scores}. {_single(case)}Add "
+            "training combinations in which the same values have other labels, or hold out "
+            f"{'more' if len(case.held_out) == 1 else 'other ones'}.",
             rows,
         )
     elif evidence.is_better_than_guesses is False:
@@ -221,8 +227,9 @@ def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding
             case,
             f"{_learners(case).capitalize()} are predicted to have a squared error of at least "
             f"{number(lowest)} on {name} over {_range(case, prediction)}; the mean of training has "
-            f"{number(prediction.constant_error)}. Add training combinations with the same values, "
-            "or hold out other combinations.",
+            f"{number(prediction.constant_error)}. {_single(case)}Add training combinations with "
+            "the same values, or hold out "
+            f"{'more' if len(case.held_out) == 1 else 'other combinations'}.",
             rows,
         )
     point = prediction.points[prediction.reference]
@@ -230,6 +237,14 @@ def poor_predictions(evidence: Evidence, settings: Settings) -> Iterator[Finding
     is_harmful = not case.has_labels or point.accuracy < prediction.ceiling - ROUNDING
     if _carried_over(case, prediction) < settings.leak_slope and is_harmful:
         yield _strong_leak(case, prediction, settings)
+
+
+def _single(case: Case) -> str:
+    """Return what can be said of a single held-out combination."""
+    if len(case.held_out) > 1:
+        return ""
+    only = combination(case, int(case.held_out[0]))
+    return f"{only} alone is held out, and a single combination says nothing of others. "
 
 
 def _poor_at_the_measured(case: Case, prediction: Prediction, point: Point) -> Finding:
@@ -253,8 +268,8 @@ def _poor_at_the_measured(case: Case, prediction: Prediction, point: Point) -> F
     return finding_of(
         rule,
         case,
-        f"At {representation_name(point)}, {scores}. Add training combinations with the same "
-        f"values, {remedy}or use another representation.",
+        f"At {representation_name(point)}, {scores}. {_single(case)}Add training combinations with "
+        f"the same values, {remedy}or use another representation.",
         case.rows_of(case.held_out),
     )
 
