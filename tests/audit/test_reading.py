@@ -241,6 +241,46 @@ def test_the_remarks_say_what_was_decided(tmp_path):
     )
 
 
+def test_texts_that_look_missing_are_named_wherever_they_count():
+    # In a table of Python an empty text is an entry, as None and NaN are those that are missing.
+    ending = "; only None and NaN are missing."
+    for missing in ("refuse", "drop", "value"):
+        given = read(frame(a=["", "p", "q", "p"]), missing=missing)
+        assert f"In 'a' the text '' is a value{ending}" in given.remarks
+        given = read(frame(y=["u", " ", "v", "NA"]), missing=missing)
+        assert f"In 'y' the text ' ', 'NA' is a label{ending}" in given.remarks
+        given = read(frame(s=["train", "", "test", "train"]), missing=missing)
+        assert f"In 's' the text '' is a test split, of 1 row{ending}" in given.remarks
+    assert not any("missing" in remark for remark in read(frame()).remarks)
+    # Of splits that are not audited nothing is said.
+    given = read(frame(s=["train", "", "test", "train"]), test="test")
+    assert not any("is a test split" in remark for remark in given.remarks)
+
+
+def test_texts_that_look_missing_are_named_in_a_file(tmp_path):
+    text = "a,b,y,s\n1,p,u,train\n2,q,n/a,train\n1,q,u,null\n2,p,v,null\n1,q,v,test\n"
+    ending = "; only an empty cell is missing."
+    remarks = from_csv(text, tmp_path).remarks
+    assert f"In 'y' the text 'n/a' is a label{ending}" in remarks
+    assert f"In 's' the text 'null' is a test split, of 2 rows{ending}" in remarks
+
+
+@pytest.mark.parametrize("empty", [None, float("nan")])
+def test_rows_without_an_entry_of_a_split_are_in_none(empty):
+    given = frame()[["a", "b", "y"]]
+    for kind in (list, np.array, pd.Series):
+        split = ["train", "train", "test", empty]
+        if kind is not list:
+            split = kind(split, dtype=object)
+        rule = "every row needs its entry of the split column; got 1 missing in 'split', the first"
+        for missing in ("refuse", "value"):
+            with pytest.raises(InputError, match=rule):
+                read_table(given, ["a", "b"], "y", split, missing=missing)
+        table = read_table(given, ["a", "b"], "y", split, missing="drop")
+        assert table.split.tolist() == [0, 0, 1, -1]
+        assert "Left out: 1 of 4 rows, which have no entry of the split." in table.remarks
+
+
 def test_test_splits_are_all_others_or_those_named():
     given = frame(s=["near", "fit", "far", "near"])
     found = read(given, train="fit")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DIGITS = re.compile("([0-9]+)")
-COMPONENT_VALUES = "component values"
+COMPONENT_VALUES, SPLIT_ENTRY = "component values", "entry of the split column"
 LOOKS_MISSING = frozenset({"na", "n/a", "nan", "none", "null", "nil", "?", "-", "#n/a"})
 
 
@@ -70,6 +70,8 @@ def require_whole(column: Column, name: Hashable, part: str) -> None:
     missing = missing_in(column, name)
     remedy = "correct those rows, or set missing (--missing) to 'drop'"
     remedy += " or 'value'" if part == COMPONENT_VALUES else ""
+    if missing.all():
+        remedy = "name another column, or leave this one out"
     require_none(missing, f"every row needs its {part}", f"missing in {name!r}", remedy=remedy)
 
 
@@ -280,13 +282,19 @@ def _is_seen(sign: str) -> bool:
     return sign.isprintable() or sign.isspace()
 
 
-def looks_missing(values: Sequence[Hashable]) -> list[str]:
+def looks_missing(values: Iterable[Hashable]) -> list[str]:
     """Return the texts that often mark a missing entry."""
     return [
         value
         for value in values
         if isinstance(value, str) and (value.strip().lower() in LOOKS_MISSING or not value.strip())
     ]
+
+
+def counted_as_written(names: Sequence[str], texts: str, role: str, column: Column) -> str:
+    """Return the remark that texts which often mark a missing entry are entries like others."""
+    missing = "an empty cell is" if isinstance(column, Texts) else "None and NaN are"
+    return f"In {listing(names)} the text {texts} is {role}; only {missing} missing."
 
 
 def is_writable(value: object) -> bool:

@@ -18,7 +18,19 @@ from partwhole._checks import InputError, require
 from partwhole._door import door
 from partwhole._types import ProperFraction, Seed
 from partwhole.audit.case import LEFT_OUT, TRAIN
-from partwhole.audit.reading.columns import Column, listing, near, numbered, quoted
+from partwhole.audit.reading.columns import (
+    SPLIT_ENTRY,
+    Column,
+    counted_as_written,
+    filled,
+    listing,
+    looks_missing,
+    missing_in,
+    near,
+    numbered,
+    quoted,
+    require_whole,
+)
 from partwhole.features.conjunctions import Dictionary
 
 Unit = Literal["rows", "combinations"]
@@ -113,6 +125,7 @@ def splits_of_rows(
     train: Hashable,
     test: Hashable | Sequence[Hashable] | None,
     asked: Callable[[], np.ndarray | None] = lambda: None,
+    drop: bool = False,
 ) -> list[Parts]:
     """Return what `read_split` does, for a split that is given beside the table; one for each fold.
 
@@ -128,6 +141,8 @@ def splits_of_rows(
         As in `read_tables`, for entries.
     asked : callable, optional
         Function that returns the target of each row, for splitters that take it; None without one.
+    drop : bool, default False
+        Leave out rows without an entry, instead of refusing them.
     """
     if hasattr(split, "get_n_splits"):
         return _of_splitter(split, n, asked)
@@ -137,7 +152,7 @@ def splits_of_rows(
         return _of_folds([tuple(fold) for fold in split], n)
     if isinstance(split, tuple) or _is_fold(split):
         return [_of_indices(tuple(split), n)]
-    return [_of_entries(split, n, train, test)]
+    return [_of_entries(split, n, train, test, drop)]
 
 
 def require_one_order(table: Any, split: Any) -> None:
@@ -240,9 +255,12 @@ def _of_folds(folds: Sequence[tuple[Any, ...]], n: int) -> list[Parts]:
 
 
 def _of_entries(
-    split: Any, n: int, train: Hashable, test: Hashable | Sequence[Hashable] | None
+    split: Any, n: int, train: Hashable, test: Hashable | Sequence[Hashable] | None, drop: bool
 ) -> Parts:
     entries = _array(split)
+    if entries.dtype.kind == "U" and isinstance(split, list):
+        # As text, NaN would be an entry.
+        entries = np.array(split, dtype=object)
     require(
         entries.shape == (n,),
         "a split has an entry for each row of the table",
@@ -262,7 +280,14 @@ def _of_entries(
     )
     import pandas as pd
 
-    return read_split(pd.Series(entries), "split", train, test)
+    column = pd.Series(entries)
+    absent = missing_in(column, "split")
+    if not drop or not absent.any() or absent.all():
+        require_whole(column, "split", SPLIT_ENTRY)
+        return read_split(column, "split", train, test)
+    part, names, remarks = read_split(filled(column, absent), "split", train, test)
+    remark = f"Left out: {int(absent.sum()):,} of {n:,} rows, which have no entry of the split."
+    return np.where(absent, LEFT_OUT, part), names, (remark, *remarks)
 
 
 def _array(entries: Any) -> np.ndarray:
@@ -391,6 +416,10 @@ def read_split(
             f"do not mark training, which is {quoted(texts[training])}; if they should, write them "
             "identically."
         )
+    if empty := looks_missing(entries[i] for i in tests):
+        n_empty = int(sum(rows[texts.index(entry)] for entry in empty))
+        role = f"a test split, of {n_empty:,} row{'s' * (n_empty != 1)}"
+        remarks.append(counted_as_written([str(name)], listing(empty), role, column))
     return part[codes], tuple(texts[i] for i in [training, *tests]), tuple(remarks)
 
 

@@ -17,9 +17,11 @@ from partwhole.audit.case import LEFT_OUT, AuditTable
 from partwhole.audit.reading.bins import binned
 from partwhole.audit.reading.columns import (
     COMPONENT_VALUES,
+    SPLIT_ENTRY,
     Column,
     Texts,
     as_number,
+    counted_as_written,
     filled,
     is_missing_value,
     is_writable,
@@ -62,7 +64,7 @@ Missing = Literal["refuse", "drop", "value"]
 PART_NAMES = {
     "component": COMPONENT_VALUES,
     "target": "target",
-    "split": "entry of the split column",
+    "split": SPLIT_ENTRY,
     "weight": "weight",
     "feature": "features",
 }
@@ -162,7 +164,7 @@ def read_tables(
         coded, values = _components(columns["component"], ordered, remarks)
         asked = partial(target_of_rows, columns["target"], target_kind)
         # Before values are in an order that was asked for, on which no draw depends.
-        splits = _splits(split, columns, coded, values, kept, train, test, asked)
+        splits = _splits(split, columns, coded, values, kept, train, test, asked, missing)
         arranged = in_their_order(columns["component"], coded, values, ordered)
         coded, values = arranged.coded, arranged.values
         used = np.logical_or.reduce([part >= 0 for part, _, _ in splits]) & kept
@@ -235,6 +237,7 @@ def _splits(
     train: Hashable,
     test: Any,
     asked: Callable[[], np.ndarray | None],
+    missing: Missing,
 ) -> list[Parts]:
     """Return each row's part, the parts' names, and remarks; several of them for folds."""
     if columns["table"]:
@@ -257,7 +260,7 @@ def _splits(
         "none",
         "name a column, or pass a HoldOut, a mask, row numbers or two tables",
     )
-    return splits_of_rows(split, len(coded), train, test, asked)
+    return splits_of_rows(split, len(coded), train, test, asked, missing == "drop")
 
 
 def _parts(
@@ -404,7 +407,7 @@ def _components(
 ) -> tuple[Int[np.ndarray, "n C"], tuple[tuple[Hashable, ...], ...]]:
     """Return the components' values as numbers; remarks list suspicious values."""
     coded = [numbered(column, name) for column, name in columns]
-    empty: dict[str, list[str]] = {}
+    empty: dict[tuple[str, bool], tuple[Column, list[str]]] = {}
     for (column, name), (codes, values) in zip(columns, coded, strict=True):
         pairs = near_duplicates(values)
         if pairs:
@@ -414,9 +417,9 @@ def _components(
                 f"Values {quoted(first)} and {quoted(second)} of {name!r} count as "
                 f"different{ending}."
             )
-        odd = looks_missing(values) if isinstance(column, Texts) else []
-        if odd:
-            empty.setdefault(listing(odd), []).append(str(name))
+        if odd := looks_missing(values):
+            alike = listing(odd), isinstance(column, Texts)
+            empty.setdefault(alike, (column, []))[1].append(str(name))
         number = column.number if isinstance(column, Texts) else as_number
         present = [value for value in values if not is_missing_value(value)]
         if (
@@ -439,8 +442,6 @@ def _components(
                 f"{name} has a different value in nearly every row, so it seems to identify rows "
                 "rather than parts; leave it out of the components."
             )
-    for text, names in empty.items():
-        remarks.append(
-            f"In {listing(names)} the text {text} is a value; only an empty cell is missing."
-        )
+    for (text, _), (column, names) in empty.items():
+        remarks.append(counted_as_written(names, text, "a value", column))
     return np.stack([codes for codes, _ in coded], axis=1), tuple(v for _, v in coded)

@@ -11,7 +11,14 @@ from jaxtyping import Bool, Float, Int
 
 from partwhole._checks import require
 from partwhole.audit.case import TRAIN
-from partwhole.audit.reading.columns import Column, listing, numbered, quoted
+from partwhole.audit.reading.columns import (
+    Column,
+    counted_as_written,
+    listing,
+    looks_missing,
+    numbered,
+    quoted,
+)
 from partwhole.audit.reading.numeric import is_numbers, numbers, unfit
 from partwhole.features.conjunctions import Dictionary
 
@@ -180,6 +187,8 @@ def _labels(column: Column, name: Hashable, used: Bool[np.ndarray, " n"]) -> Hea
     if len(labels) > MOST_LABELS or len(label) * len(labels) > MOST_SIGNS:
         return _hashed(label, labels, name)
     remarks = (f"Target {name!r}: read as {len(labels)} labels, {listing(labels)}.",)
+    if empty := looks_missing(labels):
+        remarks += (counted_as_written([str(name)], listing(empty), "a label", column),)
     if len(labels) == 2:
         return Head((str(name),), 2.0 * label[:, None] - 1.0, label, labels, remarks)
     targets = np.full((len(label), len(labels)), -1.0)
