@@ -184,12 +184,13 @@ _TABLE = (
         "variance in training, and in test targets rise by less than half of what it predicts. "
         "Training rows are predicted from the others, and labels weighted to their shares in "
         "test. Copies of a row do not predict it: rows of the same combination and target, if "
-        "they are so many that values which meet by chance do not explain it. Where test has a "
-        "single label, or its values predict labels that it lacks, accuracy in training is that "
-        "of rows with these values; where predictions do not vary in test, or it has fewer than "
-        "three rows, differences from the mean of training are compared. Rows of test are the "
-        "held-out ones if these are half of it or more, else all. Of four components and more, "
-        "threes are looked at if there are at most five million of them times rows.",
+        "they are so many that values which meet by chance do not explain it, and no component "
+        "is the target. Where test has a single label, or its values predict labels that it "
+        "lacks, accuracy in training is that of rows with these values; where predictions do "
+        "not vary in test, or it has fewer than three rows, differences from the mean of "
+        "training are compared. Rows of test are the held-out ones if these are half of it or "
+        "more, else all. Of four components and more, threes are looked at if there are at most "
+        "five million of them times rows.",
         "shortcut_effect",
         "Show these values with other targets in training.",
     ),

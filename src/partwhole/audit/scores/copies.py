@@ -6,7 +6,10 @@ alone, as in a shortcut, a row that was drawn has about
 :math:`(n_{vy} - 1)(n_{ry} - 1) / (n_y - 1)` others of its group, from the numbers of training
 rows with these values. A copied row has more, unless its values occur with all others. A target
 that a single combination has is compared over all rows, as it says nothing of others; where a
-combination has several such targets, rows with the same one are copies. Derived here.
+combination has several such targets, rows with the same one are copies.
+
+Where a component is the target, as in images of objects to be named, repeats differ in what the
+table does not show, and are no copies. Derived here.
 """
 
 from __future__ import annotations
@@ -41,6 +44,8 @@ class Copies:
     size, weight : float array, shape (g,)
         How many rows the rows of the group stand for, and their weight.
     n_values : tuple of int, length C
+    is_asked_for : bool
+        Whether a component is the target.
     """
 
     group: Int[np.ndarray, " t"]
@@ -50,6 +55,7 @@ class Copies:
     size: Float[np.ndarray, " g"]
     weight: Float[np.ndarray, " g"]
     n_values: tuple[int, ...]
+    is_asked_for: bool
 
     @classmethod
     def of(
@@ -79,21 +85,23 @@ class Copies:
         is_alone = np.bincount(of_group, minlength=n_answers)[of_group] == 1
         of_combination = np.unique(keys // n_answers, return_inverse=True)[1]
         n_alone = np.bincount(of_combination, is_alone)[of_combination]
+        components = case.table.components[train[first]]
         return cls(
             group,
-            case.table.components[train[first]],
+            components,
             np.where(is_alone, 0, of_group + 1),
             is_alone & (n_alone > 1),
             np.bincount(group, sizes[train]),
             np.bincount(group, weights[train]),
             case.table.n_values,
+            any(_is_target(values, of_group) for values in components.T),
         )
 
     def among(self, subset: tuple[int, ...]) -> Int[np.ndarray, " c"]:
         """Return the groups whose rows are copies, where these components predict the target."""
         repeated = self.size > 1.0
-        if not repeated.any():
-            return np.flatnonzero(repeated)
+        if self.is_asked_for or not repeated.any():
+            return np.flatnonzero(repeated)[:0]
         others = tuple(c for c in range(len(self.n_values)) if c not in subset)
         parts = [Dictionary.of(self.components, s, self.n_values) for s in (subset, others)]
         expected = self._expected(parts, self.stratum)
@@ -119,3 +127,10 @@ class Copies:
             _, cell = np.unique(coded, return_inverse=True)
             expected = expected * np.maximum(np.bincount(cell, self.size)[cell] - 1.0, 0.0)
         return expected
+
+
+def _is_target(values: Int[np.ndarray, " g"], answer: Int[np.ndarray, " g"]) -> bool:
+    """Return whether values and answers are the same but for their names; most recur."""
+    n_pairs = len(np.unique(values.astype(np.int64) * (int(answer.max()) + 1) + answer))
+    is_one_to_one = len(np.unique(values)) == n_pairs == len(np.unique(answer))
+    return is_one_to_one and len(values) >= 2 * n_pairs
