@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from partwhole import audit_split
 from partwhole.audit.case import AuditTable
+from partwhole.audit.page.sections import shortcuts as section
 from partwhole.audit.scores.alike import is_alike
-from partwhole.audit.shortcuts import comparison, shortcuts
+from partwhole.audit.shortcuts import FREE, RATE, comparison, not_searched, shortcuts
 
 
 def table(components, split, target, labels=None, weights=None):
@@ -585,6 +588,44 @@ def test_a_shortcut_stays_where_rows_are_copied(n_copies):
     given = copied(table(rows, split, label, tuple("abcd")), np.where(split, 1, n_copies))
     (colour,) = shortcuts(given.case(1, 1))
     assert (colour.components, colour.misleads, colour.train) == ((0,), True, 1.0)
+
+
+def many_rows(n_rows):
+    """Return a table whose last pair of three components gives the label in training alone."""
+    rng = np.random.default_rng(9)
+    rows = rng.integers(0, 2, (n_rows, 3))
+    split = np.arange(n_rows) % 4 == 0
+    pair = rows[:, 1] ^ rows[:, 2]
+    return table(rows, split, np.where(split, rng.integers(0, 2, n_rows), pair), ("a", "b"))
+
+
+def test_sets_that_are_not_looked_at_in_time_are_counted():
+    case = many_rows(4000).case(1, 1)
+    n_rows = 3000 + len(case.compared)
+    (pair,) = shortcuts(case)
+    assert pair.components == (1, 2)
+    assert not_searched(case, time_limit=0.0) == (0, 6)
+    frame = pd.DataFrame(case.table.components, columns=["a", "b", "c"])
+    frame = frame.assign(y=case.table.label, split=np.where(case.table.split, "test", "train"))
+    several = pd.concat([frame] * (int(5 * FREE * RATE / n_rows / 6) + 1), ignore_index=True)
+    several["y"] = several["y"].map({0: "no", 1: "yes"})
+    short, long = (
+        audit_split(several, ["a", "b", "c"], "y", "split", add=0, time_limit=seconds)
+        for seconds in (0.0, 10.0)
+    )
+    (finding,) = [item for item in short.findings if "shortcuts of" in item.message]
+    n_left, n_sets = short.evidence[0].not_searched
+    assert 0 < n_left < n_sets == 6
+    assert (finding.rule, finding.severity) == ("not-decided", "warning")
+    assert finding.message.startswith(f"Whether {n_left} of 6 sets of components are shortcuts of ")
+    text = section(short.evidence[0]).text
+    assert f"{n_left} of 6 sets of components were not looked at in time." in text
+    assert "None found" not in text
+    assert json.loads(short.to_json())["splits"][0]["sets_not_searched"] == n_left
+    assert not [item for item in short.findings if item.rule == "shortcut"]
+    (item,) = [item for item in long.findings if item.rule == "shortcut"]
+    assert "b and c together" in item.message
+    assert long.evidence[0].not_searched == (0, 6)
 
 
 @pytest.mark.parametrize("labels", [None, ("a", "b")])

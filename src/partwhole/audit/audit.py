@@ -23,7 +23,7 @@ from partwhole.audit.additions.support import TrainingInverse
 from partwhole.audit.case import AuditTable, Case
 from partwhole.audit.costs import determined_in_time, has_time, seconds_to_predict
 from partwhole.audit.coverage import coverage
-from partwhole.audit.evidence import Evidence, Shortcut
+from partwhole.audit.evidence import Evidence
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.ladder import MOST_SETS, ladders
 from partwhole.audit.noise import noise_in_words, solve_up_to_noise
@@ -38,7 +38,7 @@ from partwhole.audit.reading.table import Duplicates, Missing, TargetKind, read_
 from partwhole.audit.remainder import remainder
 from partwhole.audit.report import AuditReport
 from partwhole.audit.settings import NoiseSource, Settings
-from partwhole.audit.shortcuts import shortcuts
+from partwhole.audit.shortcuts import search
 from partwhole.features import OverlapKernel
 from partwhole.limits.proofs.determination import Determination
 from partwhole.limits.proofs.solvability import Solvability
@@ -180,8 +180,9 @@ def audit_split(
         reports this; representations, orders of the ladder and saliences for which no time is left
         are left out, and named. No matrix is begun whose size says that it takes longer than what
         is left. What has begun may end later: the reference of the predictions, a single dense
-        factorisation (at most 6,000 conjunctions) and the first addition. Reading and shortcuts
-        take additional time, in proportion to rows and labels.
+        factorisation (at most 6,000 conjunctions) and the first addition. Shortcuts take as long
+        again at most, counted in rows and sets of components; a finding says how many sets are
+        left. Reading takes additional time, in proportion to rows and labels.
     seed : int, keyword-only, default 0
         Of the random null functions and the samples of candidates.
 
@@ -324,8 +325,9 @@ def _evidence(
     evidence = []
     for case in cases:
         if not len(case.held_out):
-            candidates = _shortcuts(case, settings)
-            evidence.append(Evidence(case, coverage(case), None, None, candidates, None, None, 0.0))
+            candidates, left_out = search(case, settings, limit)
+            item = Evidence(case, coverage(case), None, None, candidates, None, None, 0.0)
+            evidence.append(replace(item, not_searched=left_out))
             continue
         current_time = process_time()
         looks = _Looks(
@@ -420,10 +422,10 @@ def _look_at(
             shared=looks.shared,
         )
     at("searching for shortcuts")
-    candidates = _shortcuts(case, looks.settings)
-    return Evidence(
-        case, covered, solved, determined, candidates, predicted, added, monotonic() - start
-    )
+    candidates, left_out = search(case, looks.settings, looks.time_limit)
+    seconds = monotonic() - start
+    item = Evidence(case, covered, solved, determined, candidates, predicted, added, seconds)
+    return replace(item, not_searched=left_out)
 
 
 def _solved(case: Case, looks: _Looks) -> Solvability:
@@ -441,10 +443,6 @@ def _solved(case: Case, looks: _Looks) -> Solvability:
         if lower.solvable:
             return replace(lower, order=case.order)
     return solve(case, deadline=looks.deadline)
-
-
-def _shortcuts(case: Case, settings: Settings) -> tuple[Shortcut, ...]:
-    return shortcuts(case, effect=settings.shortcut_effect, group_share=settings.group_share)
 
 
 def _with_ladders(

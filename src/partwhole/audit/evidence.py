@@ -339,6 +339,8 @@ class Evidence:
         None if training has all values and labels, or nothing remains.
     sweep : SalienceSweep or None
         None for numbers and for large tables.
+    not_searched : tuple of int
+        How many sets of components were not looked at for shortcuts in time, and of how many.
     """
 
     case: Case
@@ -352,6 +354,7 @@ class Evidence:
     ladder: tuple[Rung, ...] = ()
     remainder: Remainder | None = None
     sweep: SalienceSweep | None = None
+    not_searched: tuple[int, int] = (0, 0)
 
     @property
     def is_better_than_guesses(self) -> bool | None:

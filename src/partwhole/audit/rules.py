@@ -284,10 +284,11 @@ _TABLE = (
         "not-decided",
         "error",
         "It is not known whether the held-out targets can be answered at all, whether training "
-        "determines them, or whether they are predicted better than by guessing.",
+        "determines them, whether they are predicted better than by guessing, or whether there are "
+        "shortcuts.",
         "The time limit ended the search for an answer or for a proof that none exists; or the "
         "limit on steps ended the computation of what training determines. If only predictions "
-        "over the range did not finish, it is a warning.",
+        "over the range, or the search for shortcuts, did not finish, it is a warning.",
         "",
         "Raise the time limit, or choose a smaller order.",
     ),

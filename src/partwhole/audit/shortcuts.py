@@ -15,7 +15,7 @@ than three rows, differences from the mean of training are compared. Derived her
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 
 import numpy as np
@@ -27,9 +27,16 @@ from partwhole.audit.scores.alike import is_alike
 from partwhole.audit.scores.labels import LabelScores
 from partwhole.audit.scores.numbers import NumberScores
 from partwhole.audit.scores.score import MOST_PAIRED, MOST_TRIPLED
+from partwhole.audit.settings import Settings
+
+# Rows a second for which a set of components is looked at, on a processor of 2020; the seconds it
+# may take in any case; and more sets than a table has.
+RATE, FREE, MOST_SETS = 4e6, 0.2, 1 << 40
 
 
-def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tuple[Shortcut, ...]:
+def shortcuts(
+    case: Case, *, effect: Real = 0.1, group_share: Real = 0.2, time_limit: Real = float("inf")
+) -> tuple[Shortcut, ...]:
     """Return the components, pairs and threes that alone predict the target in training.
 
     Parameters
@@ -42,6 +49,9 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
         Of a component that the others make superfluous: a group of rows with one of its values
         and one label is rare if it has less than this share of the rows expected without a
         correlation.
+    time_limit : float, keyword-only, default inf
+        Seconds, counted as rows times sets of components, so that what is looked at does not
+        depend on the load of the machine; see `not_searched`.
 
     Returns
     -------
@@ -65,14 +75,16 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
     ...     print(item.components, item.train, item.test, item.misleads)
     (1,) 1.0 0.0 True
     """
-    compare = comparison(case)
+    most = _most(case, time_limit)
+    compare = comparison(case) if most else None
     if compare is None:
         return ()
     n = case.table.n_components
     listed: dict[tuple[int, ...], float] = {}
     reported: list[tuple[float, Shortcut]] = []
     alike: bool | None = None
-    for subset in _sets(n, len(case.table.split)):
+    sets = _sets(n, len(case.table.split))
+    for subset in islice(sets, most):
         scores = [score for score in compare.scores(subset) if score.gain >= effect]
         if not scores:
             continue
@@ -106,6 +118,42 @@ def shortcuts(case: Case, *, effect: Real = 0.1, group_share: Real = 0.2) -> tup
         reported.append((score.lost, shortcut))
     reported.sort(key=lambda pair: (not pair[1].misleads, -pair[0], pair[1].components))
     return tuple(shortcut for _, shortcut in reported)
+
+
+def search(
+    case: Case, settings: Settings, time_limit: Real
+) -> tuple[tuple[Shortcut, ...], tuple[int, int]]:
+    """Return the shortcuts that settings ask for, and what `not_searched` does."""
+    effect, share = settings.shortcut_effect, settings.group_share
+    listed = shortcuts(case, effect=effect, group_share=share, time_limit=time_limit)
+    return listed, not_searched(case, time_limit=time_limit)
+
+
+def not_searched(case: Case, *, time_limit: Real) -> tuple[int, int]:
+    """Return how many sets of components are not looked at in time, and of how many.
+
+    Parameters
+    ----------
+    case : Case
+    time_limit : float, keyword-only
+        Seconds, as in `shortcuts`.
+
+    Returns
+    -------
+    tuple of int
+        The first is 0 where no shortcuts are looked for.
+    """
+    n_sets = sum(1 for _ in _sets(case.table.n_components, len(case.table.split)))
+    left = n_sets - _most(case, time_limit)
+    return (left, n_sets) if left > 0 and comparison(case) is not None else (0, n_sets)
+
+
+def _most(case: Case, time_limit: Real) -> int:
+    """Return how many sets of components are looked at in time."""
+    if np.isinf(time_limit):
+        return MOST_SETS
+    n_rows = max(1, np.count_nonzero(case.table.split == TRAIN) + len(case.compared))
+    return min(MOST_SETS, int(RATE * max(FREE, float(time_limit)) / n_rows))
 
 
 def comparison(case: Case) -> LabelScores | NumberScores | None:

@@ -278,6 +278,16 @@ def shortcuts(evidence: Evidence) -> Iterator[Finding]:
             case.compared,
             "more shortcuts",
         )
+    left, n_sets = evidence.not_searched
+    if left:
+        yield finding_of(
+            "not-decided",
+            case,
+            f"Whether {left:,} of {count(n_sets, 'set')} of components are shortcuts of "
+            f"{printable(case.name)} is not known, because they were not looked at in time. Raise "
+            "the time limit, or name fewer components.",
+            severity="warning",
+        )
 
 
 def correlations(evidence: Evidence) -> Iterator[Finding]:

@@ -149,6 +149,7 @@ def _split(evidence: Evidence) -> dict[str, Any]:
         "solvability": evidence.solvability and _solvability(case, evidence.solvability),
         "determination": evidence.determination and _determination(case, evidence.determination),
         "shortcuts": [_shortcut(case, shortcut) for shortcut in evidence.shortcuts],
+        "sets_not_searched": evidence.not_searched[0],
         "prediction": evidence.prediction and _prediction(evidence, evidence.prediction),
         "salience": evidence.sweep and _sweep(case, evidence.sweep),
         "remainder": evidence.remainder and _remainder(evidence),

@@ -173,15 +173,22 @@ def _values(coverage: Coverage, case: Case) -> Html:
     )
 
 
+_NO_SHORTCUT = (
+    "no component alone predicts the targets of training and fails in test, or predicts them "
+    "though the others suffice, in a test split like training"
+)
+
+
 def shortcuts(evidence: Evidence) -> Html:
     """Return the components that alone predict the target in training, and how they do in test."""
     case, candidates = evidence.case, evidence.shortcuts
+    left, n_sets = evidence.not_searched
+    rest = f" {left:,} of {count(n_sets, 'set')} of components were not looked at in time." * (
+        left > 0
+    )
     if not candidates:
-        return tag(
-            "p",
-            "None found: no component alone predicts the targets of training and fails in test, "
-            "or predicts them though the others suffice, in a test split like training.",
-        )
+        among = f" Of the others, {_NO_SHORTCUT}." if n_sets > left else ""
+        return tag("p", f"{rest[1:]}{among}" if left else f"None found: {_NO_SHORTCUT}.")
     labels = case.has_labels
     lines = []
     for candidate in candidates[:SHORTCUTS]:
@@ -217,7 +224,8 @@ def shortcuts(evidence: Evidence) -> Html:
                 + ("." if labels else ", and differences from the mean of training are compared.")
                 if any(candidate.at_values for candidate in candidates)
                 else ""
-            ),
+            )
+            + rest,
         ),
         table(
             [
