@@ -31,7 +31,7 @@ from partwhole.audit.settings import Settings
 
 # Rows a second for which a set of components is looked at, on a processor of 2020; the seconds it
 # may take in any case; and more sets than a table has.
-RATE, FREE, MOST_SETS = 4e6, 0.2, 1 << 40
+RATE, FREE, MOST_SETS = 3e6, 0.2, 1 << 40
 
 
 def shortcuts(

@@ -131,6 +131,9 @@ class Copies:
 
 def _is_target(values: Int[np.ndarray, " g"], answer: Int[np.ndarray, " g"]) -> bool:
     """Return whether values and answers are the same but for their names; most recur."""
-    n_pairs = len(np.unique(values.astype(np.int64) * (int(answer.max()) + 1) + answer))
-    is_one_to_one = len(np.unique(values)) == n_pairs == len(np.unique(answer))
-    return is_one_to_one and len(values) >= 2 * n_pairs
+    n_values, n_answers = (np.count_nonzero(np.bincount(part)) for part in (values, answer))
+    if n_values != n_answers or len(values) < 2 * n_values:
+        return False
+    of_value = np.empty(int(values.max()) + 1, dtype=np.int64)
+    of_value[values] = answer
+    return bool((of_value[values] == answer).all())
