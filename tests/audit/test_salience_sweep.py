@@ -226,7 +226,8 @@ def test_numbers_and_large_tables_have_no_sweep(monkeypatch):
     assert numbers.evidence[0].sweep is None
     assert "not tried" not in numbers.to_text()
     assert "not tried" not in numbers.to_html()
-    monkeypatch.setattr("partwhole.audit.prediction.salience_sweep.MOST_COLUMNS", 5)
+    for name, most in (("MOST_COLUMNS", 5), ("MOST_SECONDS", 0.0)):
+        monkeypatch.setattr(f"partwhole.audit.prediction.salience_sweep.{name}", most)
     large = audit_split(frame, COMPONENTS, "name", "split", add=0)
     assert large.evidence[0].sweep is None
     words = "features) was not tried: that is for at most 10 components"
@@ -234,6 +235,34 @@ def test_numbers_and_large_tables_have_no_sweep(monkeypatch):
     assert words in large.to_html()
     (evidence,) = audited().evidence
     assert salience_sweep(evidence.case, deadline=-1.0) is None
+
+
+def test_components_of_many_values_have_a_sweep():
+    rng = np.random.default_rng(0)
+    rows = np.unique(rng.integers(0, 320, (1300, 2)), axis=0)
+    effects = rng.normal(size=(2, 320))
+    label = effects[0][rows[:, 0]] + effects[1][rows[:, 1]] > 0
+    train = rng.random(len(rows)) < 0.9
+    known = [np.isin(rows[:, c], rows[train, c]) for c in range(2)]
+    used = train | (known[0] & known[1])
+    rows, label, train = rows[used], label[used], train[used]
+    frame = pd.DataFrame(rows, columns=["a", "b"]).map(lambda v: f"v{v}")
+    frame = frame.assign(y=np.where(label, "yes", "no"), split=np.where(train, "train", "test"))
+    sweep = audit_split(frame, ["a", "b"], "y", "split", add=0).evidence[0].sweep
+    assert sweep is not None
+    assert sum(frame.loc[train, name].nunique() for name in "ab") > 600
+    place, unchanged = sweep.learners.index(("least squares", "Gaussian")), FACTORS.index(1.0)
+    # The kernel's values for pairs that share a part, and a constant, by dense algebra.
+    kernel = gaussian_kernel([1.0, 1.0], 1)
+    of_parts = sum(kernel.weights[(c,)] * (rows[:, None, c] == rows[None, :, c]) for c in range(2))
+    full = of_parts + kernel.memory * np.eye(len(rows))
+    n = int(train.sum())
+    bordered = np.block([[full[np.ix_(train, train)], np.ones((n, 1))], [np.ones((1, n)), 0.0]])
+    signs = np.where(label, 1.0, -1.0)
+    solved = np.linalg.solve(bordered, np.append(signs[train], 0.0))
+    outputs = full[np.ix_(~train, train)] @ solved[:-1] + solved[-1]
+    right = np.mean(np.sign(outputs) == signs[~train])
+    assert sweep.accuracy[place][:, unchanged] == pytest.approx(right)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ SALIENCE = "salience: how strongly a change of a component changes the inputs or
 NO_SWEEP = (
     "How salient components may be (how strongly a change of one may change the inputs or "
     "features) was not tried: that is for at most 10 components and 600 seen "
-    "values and sets of values, and within the time limit."
+    "values and sets of values (2,600 of two components and two labels), and within the time "
+    "limit."
 )
 LEFT_OUT = (
     "The predicted error omits what the overlap does not explain: measured errors of readouts "

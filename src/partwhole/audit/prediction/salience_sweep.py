@@ -34,8 +34,12 @@ from partwhole.limits.order_sweep import OrderProblem
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 # Halvings of the interval in which the first error lies.
 HALVINGS = 4
-# Components whose sets are enumerated; seen conjunctions; comparisons of labels for a margin.
+# Components whose sets are enumerated; seen conjunctions in any case; comparisons of labels for a
+# margin.
 MOST_COMPONENTS, MOST_COLUMNS, MOST_COMPARISONS = 10, 600, 400
+# More conjunctions of the audit's order, if a learner takes so many seconds at most: of trials for
+# each component, and pairs of conjunctions a second, times labels. Fewer labels take as long.
+MOST_SECONDS, TRIALS, PAIRS, FEWEST_LABELS = 2.0, len(FACTORS) + 2 * HALVINGS, 2.5e9, 25
 ROUNDING = 1e-9
 LEAST_SALIENCE = 1e-3
 
@@ -106,9 +110,9 @@ def salience_sweep(
     Returns
     -------
     SalienceSweep or None
-        None for numbers, more than 10 components or 600 conjunctions of the audit's order, or if
-        time is over at the start. Margins are computed for at most 400 comparisons of labels in
-        training.
+        None for numbers, more than 10 components, many conjunctions of the audit's order (more than
+        600, if they take over two seconds), or if time does not suffice at the start. Margins are
+        computed for at most 400 comparisons of labels in training.
     """
     n = case.task.n_components
     if not case.has_labels or n > MOST_COMPONENTS or process_time() > deadline:
@@ -117,6 +121,8 @@ def salience_sweep(
         return None
     problem = _problem(case)
     if problem is None:
+        return None
+    if problem.n_columns > MOST_COLUMNS and not has_time(_seconds(problem), deadline):
         return None
     trials = _Trials.of(case, problem, np.ones(n) if base is None else np.asarray(base, float))
     learners, accuracy, since, until = [], [], [], []
@@ -146,14 +152,21 @@ def salience_sweep(
 
 
 def _problem(case: Case) -> OrderProblem | None:
-    """Return the problem of the highest order with few conjunctions."""
+    """Return the problem of the highest order with few conjunctions, or of the audit's order."""
     best = None
     for order in range(case.order, case.task.n_components):
         problem = OrderProblem.of(case.task, order)
-        if problem.n_columns > MOST_COLUMNS:
+        if problem.n_columns > MOST_COLUMNS and (best or _seconds(problem) > MOST_SECONDS):
             break
         best = problem
     return best
+
+
+def _seconds(problem: OrderProblem) -> float:
+    """Return about how many seconds a learner takes."""
+    n_outputs = 1 if problem.task.targets.ndim == 1 else problem.task.targets.shape[1]
+    trials = problem.task.n_components * TRIALS
+    return trials * problem.n_columns**2 * (n_outputs + FEWEST_LABELS) / PAIRS
 
 
 def _measured_factors(kernel: OrderKernel) -> Float[np.ndarray, " C"]:
