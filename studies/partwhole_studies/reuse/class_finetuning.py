@@ -65,7 +65,7 @@ SHORT = DIGITS | {"fewer": {"pretraining": 12}}
 PRESETS = {
     "quick": _cells(SHORT, "resnet-small", (20,), 1, (0.125, 1.0), (SINGLE,)),
     "laptop": _cells(DIGITS, "resnet-small", FEW, 5) + _cells(DIGITS, "vit-small", FEW, 3),
-    "paper": _cells(CIFAR, "resnet-18", MANY, 20) + _cells(CIFAR, "vit-finetuning", MANY, 20),
+    "paper": _cells(CIFAR, "resnet-18", MANY, 50) + _cells(CIFAR, "vit-finetuning", MANY, 50),
 }
 seconds = seconds_of(of_finetuning)
 ON_GPU = True

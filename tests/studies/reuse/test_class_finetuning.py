@@ -61,3 +61,8 @@ def test_a_rescaling_that_does_the_opposite_is_noticed():
     exchanged = data.assign(score=data.score.sel(way=order).assign_coords(way=data.way))
     verdict = verdicts(study, exchanged)
     assert verdict["rescaling_gain"] == verdict["kept"] == "does not hold"
+
+
+def test_the_paper_preset_has_as_many_seeds_as_the_published_means():
+    seeds = [config["seed"] for config in study.PRESETS["paper"]]
+    assert sorted(seeds) == sorted([*range(50)] * 2)
