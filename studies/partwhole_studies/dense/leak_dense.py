@@ -83,7 +83,7 @@ def gather(cells: Cells) -> xr.Dataset:
         {"value": "item"},
         over=["task", "scale", "depth", "seed"],
         coords={"item": np.arange(-4, 5)},
-        labels={"slope": "slope of unseen sums", "scale": "initial scale"},
+        labels={"ends": "slope from first to last item", "scale": "initial scale"},
     )
     salience = OverlapKernel.random_network("relu", 2, 1).salience[0]
     theory = [memorization_leak(float(salience), len(LAYOUTS[t])) for t in data.task.values]
@@ -94,12 +94,12 @@ def gather(cells: Cells) -> xr.Dataset:
 def _read_wide(config: Config, network: Arrays) -> dict[str, Any]:
     """Return measures of a network with one hidden layer, and their predictions."""
     task, anchors = make_task(config["task"]), len(LAYOUTS[config["task"]])
+    values = item_values(task, network["predictions"])
     read = {
-        "slope": slope(task, network["predictions"]).value,
-        "additivity": additivity(task, network["predictions"]).value,
-        "value": item_values(task, network["predictions"])[0],
+        "slope": slope(task, network["predictions"]).value, "ends": slope_of_ends(values),
+        "additivity": additivity(task, network["predictions"]).value, "value": values[0],
         "after": leak(network["salience_after"][-1, 0], anchors),
-    }
+    }  # fmt: skip
     if "regime" in network:
         read["regime"] = slope(task, network["regime"]).value
     return read
@@ -108,7 +108,14 @@ def _read_wide(config: Config, network: Arrays) -> dict[str, Any]:
 def _read_deep(config: Config, network: Arrays) -> dict[str, Any]:
     task, predictions = make_task(config["task"]), network["predictions"]
     share = additivity(task, predictions).value
-    return {"deep_slope": slope(task, predictions).value, "deep_additivity": share}
+    return {"deep_ends": slope_of_ends(item_values(task, predictions)), "deep_additivity": share}
+
+
+def slope_of_ends(values: Sequence[np.ndarray]) -> float:
+    """Return the slope from the first to the last item of unseen sums, a mean over components."""
+    items = [np.flatnonzero(np.isfinite(value)) for value in values]
+    pairs = zip(values, items, strict=True)
+    return float(np.mean([(v[i[-1]] - v[i[0]]) / (i[-1] - i[0]) for v, i in pairs]))
 
 
 def leak(salience: float, anchors: int) -> float:
@@ -125,16 +132,17 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
         "lazy_two": lazy,
         "theory_two": theory,
         "kernel_gap": mean(gap.mean("task")),
-        "rich_one": mean(single.slope.sel(scale=RICH)),
-        "rich_two": rich,
+        "rich_one": mean(single.slope.sel(scale=RICH)), "rich_two": rich,
+        "ends_one": mean(single.ends.sel(scale=RICH)),
+        "ends_two": mean(paired.ends.sel(scale=RICH)),
         "predicts": "predicts" if abs(lazy.value - theory) <= 0.02 else "does not predict",
         "less": "less than" if rich.value < learned else "no less than",
         "not_learned": data.attrs["not_learned"],
-    }
+    }  # fmt: skip
 
 
 def figure(data: xr.Dataset) -> Figure:
-    deep = "deep_slope" in data
+    deep = "deep_ends" in data
     drawn, axes = panels(3 if deep else 2, 2, 8.6 if deep else 6.2)
     _draw_scales(axes[0, 0], data)
     _draw_items(axes[0, 1], data)
@@ -154,7 +162,7 @@ def _draw_scales(ax: Axes, data: xr.Dataset) -> None:
     crosses = crosses.sel(task=[task for task in data.task.values if task in crosses.task])
     crosses = crosses.assign_coords(scale=1.7 * crosses.scale)  # beside the measured slopes
     series(
-        ax, "scale", by="task", theory=data.theory * xr.ones_like(about), measured=data.slope,
+        ax, "scale", by="task", theory=data.theory * xr.ones_like(about), measured=data.ends,
         published=crosses, names=NAMES, words={"theory": "theory, random features"},
     )  # fmt: skip
     ax.set(xscale="log", title="Initial scale", ylim=(0.65, 1.03), xlim=(data.scale.min() / 4, 4))
@@ -184,7 +192,9 @@ def _draw_predicted(ax: Axes, predicted: xr.DataArray, measured: xr.DataArray) -
 
 def _draw_depths(row: Any, data: xr.Dataset) -> None:
     deep = published(__file__, ["task", "depth"], network="deep").slope
-    series(row[0], "depth", by="task", measured=data.deep_slope, published=deep, names=NAMES)
+    series(row[0], "depth", by="task", measured=data.deep_ends, published=deep, names=NAMES)
     series(row[1], "depth", by="task", measured=data.deep_additivity, names=NAMES)
-    row[0].set(ylabel="slope of unseen sums", xlabel="hidden layers", title="Several layers")
+    row[0].set(
+        ylabel="slope from first to last item", xlabel="hidden layers", title="Several layers"
+    )
     row[1].set(ylabel="additive share", xlabel="hidden layers", ylim=(0.85, 1.02))

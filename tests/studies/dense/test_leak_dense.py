@@ -10,6 +10,9 @@ from study_rules import require_whole, verdicts
 from partwhole import solve
 from partwhole.features import OverlapKernel
 from partwhole.limits import memorization_leak
+from partwhole.measures import slope
+from partwhole.measures.slope import item_values
+from partwhole.study import published
 from partwhole_studies.dense import leak_dense as study
 from partwhole_studies.dense import networks
 from partwhole_studies.network_tasks import make_task
@@ -62,12 +65,32 @@ def test_lazy_networks_do_as_their_own_kernels(data):
         assert np.corrcoef(pairs)[0, 1] > 0.98
 
 
+def test_a_bent_curve_has_another_slope_between_its_ends():
+    task = make_task("extrapolation")
+    values = np.arange(-4.0, 5.0)
+    cubes = (values**3)[task.components].sum(axis=1)
+    # The items are -4 to -1 and 1 to 4: 64 / 4, and the sum of fourth powers over that of squares.
+    assert study.slope_of_ends(item_values(task, cubes)) == pytest.approx(16.0)
+    assert slope(task, cubes).value == pytest.approx(354 / 30)
+
+
+def test_published_slopes_are_those_between_the_ends(data):
+    """For one anchor a fitted line is less steep, by more than can be misread."""
+    paper = published(study.__file__, ["task", "scale"], network="wide").slope
+    rich = data.sel(scale=study.RICH)
+    table = paper.sel(scale=study.RICH, task=rich.task)
+    assert float(abs(rich.ends.mean("seed") - table).max()) < 0.01
+    one = rich.slope.sel(task="extrapolation").dropna("seed")
+    assert one.size == 5
+    assert float(abs(one - table.sel(task="extrapolation")).min()) > 0.01
+
+
 def test_kernel_machines_are_lazy_networks_and_no_rich_ones():
     data = study.gather(synthetic("laptop"))
     require_whole(study, data)
     verdict = verdicts(study, data)
     assert verdict["lazy_two"] == verdict["kernel_gap"] == "holds"
-    assert verdict["rich_one"] == verdict["rich_two"] == "does not hold"
+    assert verdict["ends_one"] == verdict["ends_two"] == "does not hold"
 
 
 def test_another_kernel_is_noticed():
