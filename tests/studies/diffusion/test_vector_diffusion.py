@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import equinox as eqx
+import jax
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole.tasks import StructuredIdentity
 from partwhole_studies.diffusion import vector_diffusion as study
 
 
@@ -33,6 +38,45 @@ def test_the_exact_flow_is_that_of_two_equations():
     )
     np.testing.assert_allclose(study.exact_flow(0.5, times), solved.y.T, atol=1e-8)
     assert study.flow_lag(0.5) == pytest.approx(a[1] / a[0])
+
+
+def exchanged(model):
+    """Return the model whose first input, condition and output are another one's second."""
+    columns = [model.predictor.maps[0].weight]
+    columns += [layer.first.weight for layer in model.predictor.conditions]
+    last = model.predictor.maps[-1]
+
+    def where(m):
+        inputs = [m.predictor.maps[0].weight]
+        inputs += [layer.first.weight for layer in m.predictor.conditions]
+        return [*inputs, m.predictor.maps[-1].weight, m.predictor.maps[-1].bias]
+
+    swapped = [weights[:, ::-1] for weights in columns] + [last.weight[::-1], last.bias[::-1]]
+    return eqx.tree_at(where, model, swapped)
+
+
+def test_concepts_of_equal_means_are_treated_alike(monkeypatch):
+    """Exchange them in the points, the first weights and all noise: the answers are exchanged."""
+    config = study.SMALL | {
+        "mean": study.SECOND, "seed": 0, "steps": 40, "checkpoints": 3,
+        "n": 40, "batch": 16, "samples": 8, "sampling_steps": 5,
+    }  # fmt: skip
+    normal, model, sample = jax.random.normal, study.diffusion_model, StructuredIdentity.sample
+    answer = study.cell(config)["answer"]
+    with monkeypatch.context() as patch:
+        patch.setattr(jax.random, "normal", lambda *args: normal(*args)[..., ::-1])
+        patch.setattr(study, "diffusion_model", lambda *a, **k: exchanged(model(*a, **k)))
+        patch.setattr(
+            StructuredIdentity, "sample",
+            lambda task, seed: SimpleNamespace(inputs=sample(task, seed).inputs[:, ::-1]),
+        )  # fmt: skip
+        jax.clear_caches()  # of functions that were compiled with the other noise
+        other = study.cell(config)["answer"]
+    jax.clear_caches()
+    assert np.ptp(answer) > 0.1
+    # Single precision: sums over both concepts are rounded in another order.
+    np.testing.assert_allclose(other[..., ::-1], answer, atol=1e-5)
+    assert abs(other - answer).max() > 0.01
 
 
 def cells(back=0.0, swapped=False):
