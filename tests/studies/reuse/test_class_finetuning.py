@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import equinox as eqx
 import numpy as np
 import pytest
 from study_cells import computed
@@ -38,6 +41,27 @@ def invented(config, paper, kept=0.9):
     sizes = np.tile([[6.0], [2.0], [2.0 * kept]], (len(config["rescalings"]), 1, 2))
     sizes *= 1 + 0.001 * rng.normal(size=sizes.shape)
     return {"score": score, "pretrained": np.array(1.0), "dimensions": sizes}
+
+
+def test_finetuning_starts_from_pretrained_weights_and_single_task_learning_does_not(monkeypatch):
+    """Equal accuracies of the two would be chance: they can't be the same run."""
+    starts = {}
+
+    def follow(network, split, training, *, mode, **options):
+        starts[mode] = network
+        ends = {"pretraining": "pretrained"}
+        return SimpleNamespace(
+            network=lambda run: ends.get(mode, mode), start=network, scores={"auxiliary": score}
+        )
+
+    score = SimpleNamespace(task_accuracy=np.ones((1, 1)))
+    sizes = SimpleNamespace(before=[1.0, 1.0], after=[1.0, 1.0], shared=[1.0, 1.0])
+    monkeypatch.setattr(study, "train_transfer", follow)
+    monkeypatch.setattr(study, "layer_dimensions", lambda *ends, **options: sizes)
+    study.cell(study.PRESETS["quick"][0] | {"rescalings": [1.0]})
+    assert starts["finetuning"] == "pretrained"
+    assert starts["singletask"] is starts["pretraining"]
+    assert isinstance(starts["singletask"], eqx.Module)
 
 
 def test_published_accuracies_hold_what_is_claimed_of_them():
