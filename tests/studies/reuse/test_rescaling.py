@@ -7,7 +7,9 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole import solve
 from partwhole.flows import Diagonal, FlowOutcome, flow
+from partwhole.limits import HyperbolicEntropy, Outcome
 from partwhole.study import published
 from partwhole.tasks import SparseTeachers
 from partwhole_studies.reuse import rescaling as study
@@ -39,10 +41,12 @@ def test_limits_are_those_computed_independently(data, c, n):
     assert float(losses.mean()) / 5 == pytest.approx(LOSSES[c, n], rel=2e-3)
 
 
-@pytest.mark.parametrize("features", [study.REUSED, study.SINGLE])
-def test_the_limit_is_the_end_of_a_flow(features):
+@pytest.mark.parametrize(
+    ("features", "c"), [(study.REUSED, 0.1), (study.SINGLE, 0.1), (study.REUSED, 1e-4)]
+)
+def test_the_limit_is_the_end_of_a_flow(features, c):
     config = {
-        "features": features, "active": 5, "rescale": 0.1, "n": 16, "seeds": [0], "trained": 0,
+        "features": features, "active": 5, "rescale": c, "n": 16, "seeds": [0], "trained": 0,
     }  # fmt: skip
     limit = study.cell(config)["limit"]
     sample = SparseTeachers(active_main=5, overlap=5, main_scale="1/a").sample(0, 16)
@@ -53,6 +57,20 @@ def test_the_limit_is_the_end_of_a_flow(features):
     error = 5 * float(sample.test_error(path.end.coefficients))
     # Integrated to a training loss of 1e-14, in steps of relative accuracy 1e-6 or better.
     np.testing.assert_allclose(limit, error, rtol=1e-4)
+
+
+@pytest.mark.parametrize("features", [study.REUSED, study.NEW, study.SINGLE])
+def test_limits_of_the_smallest_weights_are_certified(features):
+    """Weights of single-task learning are 1e-11 there."""
+    config = {"features": features, "rescale": study.RESCALINGS[-1]}
+    assert config["rescale"] == 1e-4
+    task = SparseTeachers(active_main=5, overlap=0 if features == study.NEW else 5)
+    for n in (16, 128):
+        sample = task.sample(0, n)
+        cost = HyperbolicEntropy.from_weights(study.start(config, sample.auxiliary))
+        limit = solve((sample.inputs, sample.targets), cost=cost, intercept="none")
+        assert limit.outcome is Outcome.SOLVED
+        assert limit.gap <= 1e-9 * limit.value
 
 
 def test_single_task_weights_are_scaled_as_published():
