@@ -23,7 +23,8 @@ from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
 from partwhole_studies.gated.reference_implementation import reloaded
 
 THRESHOLDS = ("median", "zero")
-HYPERPLANES = tuple(range(10))
+HYPERPLANES = tuple(range(16))
+MANY = range(10, 16)  # more contexts than there are digits
 AXES = ("n", "thresholds", "hyperplanes", "seed")
 NUMBERS = ("limit", "limit_strict", "tied", "unseen", "largest", "network", "apart",
            "apart_reloaded")  # fmt: skip
@@ -38,22 +39,22 @@ def _cell(thresholds: str, hyperplanes: list[int], seeds: int, **options: int) -
 PRESETS: dict[str, list[Config]] = {
     "quick": [
         _cell("median", [0, 2, 4, 6], 6),
-        _cell("median", [1, 3, 5, 7, 8, 9], 6, max_steps=0),
-        _cell("zero", [1, 2, 4, 6, 9], 6, max_steps=0),
+        _cell("median", [1, 3, 5, 7, 8, 9, 10, 12, 15], 6, max_steps=0),
+        _cell("zero", [1, 2, 4, 6, 9, 12, 15], 6, max_steps=0),
     ],
     "laptop": [
-        *(_cell("median", ks, 6) for ks in ([0, 1, 2, 3, 4], [5, 6], [7], [8])),
-        _cell("median", [9], 6, max_steps=0),
+        *(_cell("median", ks, 6) for ks in ([0, 1, 2, 3, 4], [5, 6], [7], [8], [10])),
+        _cell("median", [9, *MANY[1:]], 6, max_steps=0),
         *(_cell("zero", ks, 6) for ks in ([1, 2, 3, 4], [5, 6])),
-        _cell("zero", [7, 8, 9], 6, max_steps=0),
+        _cell("zero", [7, 8, 9, *MANY], 6, max_steps=0),
         *(_cell("median", ks, 3, n=800) for ks in ([0, 1, 2, 3, 4], [5, 6])),
-        _cell("median", [7, 8, 9], 3, n=800, max_steps=0),
+        _cell("median", [7, 8, 9, *MANY], 3, n=800, max_steps=0),
     ],
     "paper": [
         _cell(kind, ks, 10, n=n)
         for n in (200, 800)
         for kind in THRESHOLDS
-        for ks in ([0, 1, 2, 3, 4], [5, 6], [7], [8], [9])
+        for ks in ([0, 1, 2, 3, 4], [5, 6], *([k] for k in HYPERPLANES[7:]))
     ],
     "mnist": [
         _cell(kind, [k], 1, n=n, n_test=VALIDATION) | {"images": "mnist", "seeds": [seed]}
@@ -183,7 +184,7 @@ def figure(data: xr.Dataset) -> Figure:
             series(axes[letter], "hyperplanes", by="learner", measured=network, names=words,
                    shift=2, within=(0.0, 1.0), words={"measured": "95 % interval"})  # fmt: skip
         title = f"Thresholds {'at the median' if kind == 'median' else '0'}"
-        axes[letter].set(title=title, ylabel="test error", ylim=(0, 0.6))
+        axes[letter].set(title=title, ylabel="test error", ylim=(0, 0.9))
     titles = {"unseen": "Test images in unseen contexts", "largest": "Largest context"}
     for shift, kind in enumerate(THRESHOLDS, start=4):
         for letter, (name, title) in zip("CD", titles.items(), strict=True):
@@ -194,5 +195,5 @@ def figure(data: xr.Dataset) -> Figure:
             axes[letter].set(ylim=(0, None), ylabel="share", title=title)
     for letter, ax in axes.items():
         label = "hyperplanes k (contexts: $2^k$)" if letter in "CD" else ""
-        ax.set(xticks=HYPERPLANES, xlim=(-0.4, 9.4), xlabel=label)
+        ax.set(xticks=HYPERPLANES[::3], xlim=(-0.4, HYPERPLANES[-1] + 0.4), xlabel=label)
     return key(drawn)
