@@ -334,7 +334,9 @@ def test_notes_are_said_once_and_do_not_contradict_each_other():
     trials = named(responses, rows, groups=run, sessions=run // 4)
     notes = quick(trials, bootstrap=20).notes
     assert len(set(notes)) == len(notes)
-    assert any(note.endswith("; groups are not kept") for note in notes)
+    assert any(
+        note.endswith("what each group adds to all responses was subtracted") for note in notes
+    )
     assert not any("take noise as independent, also within a group" in note for note in notes)
     notes = quick(named(recorded, rows, groups=run), bootstrap=20).notes
     assert any("take noise as independent, also within a group" in note for note in notes)

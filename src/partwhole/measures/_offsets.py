@@ -55,4 +55,4 @@ def without_offsets(recording: Recording) -> Recording:
             counts.reshape(n_groups, n_conditions).astype(float),
         )
         responses[np.ix_(rows, columns)] -= offsets[group]
-    return replace(recording, responses=responses, groups=None)
+    return replace(recording, responses=responses, groups=None, group_values=())
