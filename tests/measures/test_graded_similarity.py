@@ -168,6 +168,59 @@ def test_flat_codes_are_rejected_at_most_as_often_as_stated(counts, noise, offse
     assert "do not differ beyond noise: they have no shares" in flat.notes[-1]
 
 
+@pytest.mark.parametrize("n_runs", [3, 6])
+def test_without_effects_values_of_few_groups_are_rejected_at_most_as_often_as_stated(n_runs):
+    rng = np.random.default_rng(12)
+    n, rows = 60, grid(3, 3)
+    kinds = [
+        graded_similarity(record(rng, rows, np.zeros((9, 20)), n_runs, 1.0, 2.0), "a").kind
+        for _ in range(n)
+    ]
+    assert n - kinds.count("flat") <= binom.ppf(0.99, n, 0.05)
+
+
+def test_exactly_equal_trials_leave_no_doubt():
+    rows, means = code("ordered", 4)
+    rng = np.random.default_rng(13)
+    assert graded_similarity(record(rng, rows, means, 2, 0.0), "a").p_flat == 0.0
+    assert graded_similarity(record(rng, rows, means, 3, 0.0, 1.0), "a").p_flat < 1e-12
+
+
+def test_names_of_labels_do_not_decide_whether_values_differ():
+    rng = np.random.default_rng(14)
+    # Values lie on a weak line: the trend alone shows it.
+    rows, means = code("line", 6)
+    recordings = [record(rng, rows, 0.5 * means, 6, 1.0) for _ in range(12)]
+    as_numbers = [graded_similarity(recording, "a") for recording in recordings]
+    decided = [g.p_trend < 0.025 and g.p_flat >= 0.05 for g in as_numbers]
+    assert any(decided)
+    order = ("a", "b", "c", "d", "e", "f")
+    renamed = ("c", "f", "a", "e", "b", "d")
+    for recording, number, by_trend in zip(recordings, as_numbers, decided, strict=True):
+        first, second = (
+            graded_similarity(named(recording, labels), "a") for labels in (order, renamed)
+        )
+        assert np.isnan([first.p_trend, second.p_trend]).all()
+        assert first.p_flat == pytest.approx(second.p_flat) == pytest.approx(number.p_flat)
+        assert (first.kind == "flat") == (second.kind == "flat") == (first.p_flat >= 0.05)
+        # An order that is given is that of the values, as that of numbers is.
+        given = graded_similarity(named(recording, renamed), "a", order=renamed)
+        assert given.p_trend == pytest.approx(number.p_trend)
+        assert given.kind == number.kind
+        assert not by_trend or given.kind != "flat" == first.kind
+
+
+def named(recording, labels):
+    """Return the recording with text for numbers, listed by the alphabet as tables list it."""
+    listed = tuple(sorted(labels))
+    components = recording.components.copy()
+    components[:, 0] = np.array([listed.index(label) for label in labels])[components[:, 0]]
+    values = (listed, *recording.values[1:])
+    return Recording(
+        recording.responses, components, recording.names, values, groups=recording.groups
+    )
+
+
 @pytest.mark.parametrize(("counts", "offset"), [(2, None), (6, None), (6, 1.0)])
 def test_the_covariance_of_distances_is_that_over_recordings(counts, offset):
     # Two groups leave one degree of freedom, and no estimate of noise alone.
@@ -181,7 +234,8 @@ def test_the_covariance_of_distances_is_that_over_recordings(counts, offset):
         recording = record(rng, rows, means, counts, 1.0, offset)
         of = condition_means(recording)
         contrasts, pair = value_contrasts(of.conditions, 0, [0, 1, 2, 3], "equal")
-        y, covariance = module._distances(of, contrasts, pair)
+        y, cautious, excess = module._distances(of, contrasts, pair)
+        covariance = cautious - excess
         drawn.append(of.scale**2 * y)
         stated.append(of.scale**4 * covariance)
     actual, mean = np.cov(np.array(drawn).T), np.mean(stated, axis=0)
@@ -249,7 +303,7 @@ def test_pairs_without_conditions_are_missing():
 def test_many_values_have_orders_drawn():
     rng = np.random.default_rng(10)
     nested = NestedShares(
-        rng.random(28), np.zeros((28, 28)),
+        rng.random(28), np.zeros((28, 28)), np.zeros((28, 28)),
         np.array(list(combinations(range(8), 2))), 8, 10,
     )  # fmt: skip
     first, second = nested.orders(0), nested.orders(0)

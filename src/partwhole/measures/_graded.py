@@ -17,6 +17,8 @@ from partwhole._checks import require
 from partwhole._types import Seed
 
 ORDERS = 2_000  # drawn, where there are more
+# Of the covariance before subtraction, that noise has at least: half were right on average.
+LEAST_NOISE = 2 / 3
 FEW_DIGITS = 1e-20  # of the squares of distances: less is rounding
 
 Model = Literal["flat", "circular", "ordered", "rest", "trend"]
@@ -95,7 +97,10 @@ class NestedShares:
     y : float array, shape (P,)
         Distance of each pair of values.
     covariance : float array, shape (P, P)
-        Of the errors of y.
+        Of the errors of y, without bias: where there is no signal it may be near 0, or below.
+    cautious : float array, shape (P, P)
+        The same before its excess was subtracted: without signal about twice as large, but with no
+        negative variance. p values take its degrees of freedom, and a part of it as the least size.
     pairs : int array, shape (P, 2)
         Places of both values.
     n_values : int
@@ -105,6 +110,7 @@ class NestedShares:
 
     y: Float[np.ndarray, " P"]
     covariance: Float[np.ndarray, "P P"]
+    cautious: Float[np.ndarray, "P P"]
     pairs: Int[np.ndarray, "P 2"]
     n_values: int
     degrees: int
@@ -172,13 +178,16 @@ class NestedShares:
 
         basis = self.bases[model]
         square = float(np.sum((basis.T @ self.y) ** 2))
-        noise = basis.T @ self.covariance @ basis
-        size = float(np.trace(noise))
+        noise = basis.T @ self.cautious @ basis
+        # Noise that is too small by chance would make any distances differ.
+        size = max(
+            float(np.sum(basis * (self.covariance @ basis))), LEAST_NOISE * float(np.trace(noise))
+        )
         if basis.shape[1] == 0 or square <= self._rounding:
             return 1.0
         if size <= self._rounding:
             return 0.0
-        dimension = size**2 / float(np.sum(noise**2))
+        dimension = float(np.trace(noise)) ** 2 / float(np.sum(noise**2))
         return float(f.sf(square / size, dimension, self.degrees))
 
     @property
