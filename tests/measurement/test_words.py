@@ -16,8 +16,10 @@ from quick_measures import quick
 import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.measurement import measurement as module
+from partwhole.measurement.abstraction import few_dimensions
 from partwhole.measurement.notes import (
     followers,
+    groups_beside_values,
     marks,
     notes_on_columns,
     notes_on_labels,
@@ -33,6 +35,7 @@ from partwhole.measurement.verdicts import (
     headline,
     structure_in_words,
 )
+from partwhole.measures._means import condition_means
 from partwhole.measures.structure_interval import structure_interval
 
 GRID = np.repeat(list(product(range(4), range(4))), 8, axis=0)
@@ -679,3 +682,36 @@ def test_a_single_neuron_is_one_neuron():
     result = quick(named(parts(np.random.default_rng(0), neurons=1)), bootstrap=20, held_out="none")
     assert repr(result).startswith("Measurement(128 trials of 1 neuron, 16 conditions: ")
     assert result.describe().startswith("128 trials of 1 neuron, 16 conditions: ")
+
+
+def test_values_that_depend_on_groups_are_noted():
+    rng = np.random.default_rng(0)
+
+    def recording(shape, groups, n=64):
+        table = pd.DataFrame({"shape": shape, "colour": np.arange(n) % 4})
+        return pw.recordings.from_trials(rng.normal(size=(n, 5)), table, groups=groups)
+
+    run = np.repeat(np.arange(8), 8)
+    (note,) = groups_beside_values(recording(run % 2, run))
+    assert note.startswith("groups are confounded with values of shape, some of which")
+    assert groups_beside_values(recording(run % 2, None)) == []
+    # Of 200 random assignments some would be below 1 in 10,000 once in 25 such tests.
+    alarms = sum(
+        len(groups_beside_values(recording(rng.integers(2, size=64), run))) for _ in range(200)
+    )
+    assert alarms <= 1
+
+
+def test_few_dimensions_question_p_of_parallelism():
+    rng = np.random.default_rng(0)
+    rows = np.array(list(product(range(4), range(4))))
+    index = np.repeat(np.arange(16), 4)
+
+    def notes(means):
+        noisy = means[index] + 0.1 * rng.normal(size=(64, 50))
+        return few_dimensions(condition_means(pw.recordings.from_trials(noisy, rows[index])))
+
+    (note,) = notes(rng.normal(size=(16, 3)) @ rng.normal(size=(3, 50)))
+    assert note.endswith("p of parallelism takes neurons to be unrelated, and is too small where "
+                         "they are not")  # fmt: skip
+    assert notes(rng.normal(size=(16, 50))) == []

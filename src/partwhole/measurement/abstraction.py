@@ -20,7 +20,10 @@ from partwhole.measures.abstraction import (
     ccgp,
     shattering_dimensionality,
 )
+from partwhole.measures.abstraction.generalization import CONFOUNDED
+from partwhole.measures.abstraction.nulls import dependence
 from partwhole.measures.abstraction.parallelism import parallelism_by
+from partwhole.measures.abstraction.splits import MOST_FOLDS
 from partwhole.recordings import Recording
 
 # Multiplications of some six seconds, for decoders of two values and of halves.
@@ -28,6 +31,10 @@ LARGEST = 3e10
 # Of a large recording fewer contexts are held out, and fewer dichotomies, down to these.
 REPETITIONS, SPLITS, DICHOTOMIES = 99, 32, 100
 LEAST_SPLITS, LEAST_DICHOTOMIES = 4, 25
+# Share of the dimensions of unrelated neurons, below which a small p of parallelism is questioned:
+# simulated independent codes have .9 or more, sums of codes of two components .46 or more up to
+# 4 x 4 conditions, codes of rank 3 in 50 neurons .47 or less from 2 x 4 conditions on.
+FEW_DIMENSIONS, SMALL = 0.45, 0.05
 FOLDS = 5  # of shattering_dimensionality
 T = TypeVar("T", Parallelism, CrossConditionGeneralization, Shattering)
 # A measure with notes on it, or None and the reason.
@@ -76,7 +83,32 @@ def parallelism_of(
     recording: Recording, means_of: Callable[[], Means], seed: Seed
 ) -> Part[Parallelism]:
     """Return how parallel coding vectors are, by means of conditions."""
-    return _measured("parallelism", lambda: parallelism_by(recording, means_of, seed=seed))
+    result, notes = _measured("parallelism", lambda: parallelism_by(recording, means_of, seed=seed))
+    # Nothing is said of a p-value that supports nothing.
+    if result is not None and np.any(result.p < SMALL):
+        notes += few_dimensions(means_of())
+    return result, notes
+
+
+def few_dimensions(means: Means) -> list[str]:
+    """Return that p of parallelism takes neurons to be unrelated, where they are not.
+
+    Means of T conditions in q unrelated neurons, which vary alike, use about
+    :math:`(T - 1) q / (T - 1 + q)` dimensions, the participation ratio.
+    """
+    n = len(means.conditions) - 1
+    products = means.similarity_times(np.eye(n + 1))
+    varies = np.var(means.by_neuron.means, axis=0)
+    if np.trace(products) <= 0.0 or not varies.any():
+        return []
+    dimensions = float(np.trace(products) ** 2 / np.sum(products**2))
+    neurons = float(varies.sum() ** 2 / np.sum(varies**2))
+    if dimensions >= FEW_DIMENSIONS * n * neurons / (n + neurons):
+        return []
+    return [
+        f"condition means use {dimensions:.1f} dimensions, fewer than those of unrelated neurons: "
+        "p of parallelism takes neurons to be unrelated, and is too small where they are not"
+    ]
 
 
 def generalization_of(recording: Recording, seed: Seed) -> Part[CrossConditionGeneralization]:
@@ -136,7 +168,8 @@ def _few_contexts(recording: Recording, result: CrossConditionGeneralization) ->
     for c, column in enumerate(recording.conditions.T):
         total = comb(len(np.unique(column)), 2)
         lack = total - int(np.sum(result.component == c))
-        if lack:
+        of_groups = f"values of {recording.names[c]!r} need two groups"
+        if lack and not any(note.startswith(of_groups) for note in result.notes):
             notes.append(
                 f"{recording.names[c]}: {lack} of {total} pairs of values lack a context in which "
                 "both were recorded, or others to train decoders in"
@@ -154,15 +187,20 @@ def _n_contexts(recording: Recording) -> int:
 def _work_of_split(recording: Recording) -> float:
     """Return about how many multiplications a held-out context takes, of all pairs of values."""
     n, p = recording.responses.shape
-    work = 0.0
+    work, folds, noises = 0.0, 1, 1
+    if (group := recording.groups) is not None:
+        folds = min(len(np.unique(group)), MOST_FOLDS)
+        confounded = [dependence(group, of) < CONFOUNDED for of in recording.components.T]
+        # Where values move between groups, every repetition has noise of its own.
+        noises += REPETITIONS * any(confounded)
     for column in recording.conditions.T:
         counts = np.unique(column, return_counts=True)[1]
         of_pair = np.add.outer(counts, counts)[np.triu_indices(len(counts), 1)]
         trials = n * of_pair / len(column)
-        work += float(np.sum(trials + REPETITIONS * of_pair)) * min(n, p) ** 2
+        work += float(np.sum(noises * trials + REPETITIONS * of_pair)) * min(n, p) ** 2
         # A system of equations at each place of the null.
         work += REPETITIONS * float(np.sum(of_pair.astype(float) ** 3))
-    return max(work, 1.0)
+    return max(folds * work, 1.0)
 
 
 def _work_of_dichotomy(recording: Recording) -> float:

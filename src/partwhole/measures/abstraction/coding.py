@@ -16,6 +16,7 @@ from scipy import sparse
 
 from partwhole.measures._graded import coding_contrasts
 from partwhole.measures._means import Means
+from partwhole.measures._trial_means import TrialMeans
 
 # Squared lengths that are fewer standard errors above 0 leave their ratios with a bias.
 PRECISE = 3.0
@@ -93,18 +94,45 @@ class CodingVectors:
         squares = np.sum(sums[compared] ** 2, axis=1) - self.counts[compared]
         return float(squares.sum()) / self.n_comparisons
 
-    def error(self, means: Means, score: float, lengths: float) -> float:
-        """Return the standard error of the score, NaN if squared lengths are hardly above noise."""
+    def error(self, means: Means, score: float, lengths: float) -> tuple[float, float]:
+        """Return the standard error of the score and its degrees of freedom.
+
+        Both are NaN if squared lengths are hardly above noise.
+        """
         y = means.means
         inner_form, length_form = self.forms
         if lengths <= PRECISE * _size(means.influence(2.0 * length_form @ y)):
-            return nan
-        variance = _size(means.influence(2.0 * (inner_form - score * length_form) @ y)) ** 2
+            return nan, nan
+        gradient = 2.0 * (inner_form - score * length_form) @ y
+        influence = means.influence(gradient)
+        variance = _size(influence) ** 2
         rows = sparse.csr_matrix(sparse.vstack([self.sums, self.contrasts]))
         weights = np.concatenate([np.ones(len(self.counts)), -1.0 - score * self.others])
         # Influences count products of noise twice, and what these contribute is the least.
         noise = float(means.excess_covariance(rows, sparse.csr_matrix(weights))[0, 0])
-        return sqrt(max(variance - noise, noise, 0.0)) / lengths
+        return sqrt(max(variance - noise, noise, 0.0)) / lengths, degrees(means, gradient)
+
+
+def degrees(means: Means, gradient: Float[np.ndarray, "T q"]) -> float:
+    """Return the degrees of freedom of the error of a function of means, by Satterthwaite.
+
+    A condition with few trials has few, however many the others have. Two trials may be alike by
+    chance, as if their part in the error were small: the fewer degrees count of those by measured
+    parts, and by parts under equal noise. Of groups that each have all conditions they are one
+    less than there are groups.
+    """
+    if not isinstance(means, TrialMeans):
+        return float(means.degrees)
+    parts = (
+        np.bincount(means.index, means.influence(gradient) ** 2),
+        np.sum(gradient**2, axis=1) / means.counts,
+    )
+    squares = [float(np.sum(of**2 / (means.counts - 1.0))) for of in parts]
+    # Without noise any number will do.
+    return min(
+        float(of.sum()) ** 2 / square if square > 0.0 else float(means.degrees)
+        for of, square in zip(parts, squares, strict=True)
+    )
 
 
 def _size(influence: np.ndarray) -> float:

@@ -2,6 +2,7 @@ r"""Cross-condition generalization performance: decoders tested on unseen condit
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
@@ -12,19 +13,41 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Count, Index, Positive, Seed
-from partwhole.measures.abstraction.decoder import Places, condition_means, whole_vectors
+from partwhole.measures.abstraction.decoder import (
+    Clouds,
+    Places,
+    condition_means,
+    whole_vectors,
+)
 from partwhole.measures.abstraction.dichotomies import (
+    Dichotomies,
     Near,
     balanced_dichotomies,
     component_dichotomies,
     with_components,
 )
-from partwhole.measures.abstraction.nulls import p_values, permuted_labels
-from partwhole.measures.abstraction.splits import splits_of, transfer
+from partwhole.measures.abstraction.nulls import (
+    dependence,
+    p_values,
+    permuted_labels,
+    values_of_other_groups,
+)
+from partwhole.measures.abstraction.splits import (
+    Split,
+    folds_of_groups,
+    splits_of,
+    transfer,
+    transfer_between_groups,
+)
 from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# P-value of the dependence of values and groups, below which a null moves values between groups.
+CONFOUNDED = 0.05
+# Times that values are moved for each repetition, where some draws change which conditions are.
+DRAWS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +230,13 @@ def ccgp(
     of 40 neurons scores were within .015 of those of support vector machines with the best of
     several penalties C; with C = 1, the default of scikit-learn and decodanda, these were lower by
     up to .07 where noise is large. Accuracy depends on the noise of trials and on their number;
-    noise within a run that trials of training and test share is not taken away.
+    what trials of a group share is no signal, as decoders are tested on trials of other groups than
+    they were trained on, where the recording has groups.
+
+    Groups that lack a value are held out with others that have it. Where values and groups depend
+    on each other (chi-squared, p < .05), every repetition of the null is the higher of two: that of
+    `null`, and one in which values move from group to group with all they share. With few groups
+    such a p-value cannot be small. A value that a single group has has no score.
 
     Where few conditions are left for training, these differ in other components too: with two
     values of two components, half of all ways train on conditions that differ in both, so that of
@@ -275,7 +304,6 @@ def ccgp(
         drawn = (Places.of(moved(whole, rng)) for _ in range(repetitions))
         of_others = (places.clouds(float(ridge), 0, rng) for places in drawn)
         clouds = chain(clouds, chain.from_iterable(of_others))
-    scores = np.concatenate([transfer(part, listed.labels, splits) for part in clouds])
     if not usable.all():
         lack = int(np.sum(~usable))
         word = "dichotomy" if lack == 1 else "dichotomies"
@@ -283,6 +311,15 @@ def ccgp(
         if near is not None:
             few += f" that differ in at most {apart}"
         notes = (*notes, f"{lack} {word} left out, {few}")
+    if whole.groups is None:
+        scores = np.concatenate([transfer(part, listed.labels, splits) for part in clouds])
+        scores = scores[:, usable] / n_splits[usable]
+    else:
+        scores, n_splits, of_groups = _between_groups(
+            whole, listed, splits, clouds, float(ridge), repetitions, rng
+        )
+        notes, usable = (*notes, *of_groups), n_splits > 0
+        scores = scores[:, usable]
     if int(np.bincount(whole.condition_of_trial).max()) == 1:
         notes = (*notes, "one trial of every condition: the noise of trials is unknown")
     texts = listed.texts(whole)
@@ -291,12 +328,103 @@ def ccgp(
         listed.labels[usable],
         listed.component[usable],
         tuple(text for text, use in zip(texts, usable, strict=True) if use),
-        scores[0, usable] / n_splits[usable],
+        scores[0],
         n_splits[usable],
-        scores[1:, usable] / n_splits[usable],
+        scores[1:],
         listed.total,
         notes,
     )
+
+
+def _between_groups(
+    whole: Recording,
+    listed: Dichotomies,
+    splits: list[Split],
+    clouds: Iterable[Clouds],
+    ridge: float,
+    repetitions: int,
+    rng: np.random.Generator,
+) -> tuple[Float[np.ndarray, "R D"], Int[np.ndarray, " D"], list[str]]:
+    """Return scores of decoders tested on trials of other groups, their splits, and notes.
+
+    Where values and groups depend on each other, so do values and what trials of a group share:
+    in the null values then also move between groups, and the higher score counts.
+    """
+    group = np.unique(whole.groups, return_inverse=True)[1].ravel()
+    index, labels = whole.condition_of_trial, listed.labels
+    folds = folds_of_groups(group, index, labels)
+    several = np.flatnonzero(folds.max(axis=1) > 0)
+    kept = [replace(split, dichotomies=np.intersect1d(split.dichotomies, several))
+            for split in splits]  # fmt: skip
+    parts, n_splits = [], np.zeros(len(labels), dtype=np.int64)
+    for part in clouds:
+        total, count = transfer_between_groups(part, labels, kept, group, folds)
+        n_splits = n_splits if parts else count
+        parts.append(np.divide(total, count, where=count > 0, out=np.full(total.shape, np.nan)))
+    scores, notes = np.concatenate(parts), []
+    require(
+        bool(np.any(n_splits > 0)),
+        "decoders are tested on trials of other groups than they were trained on",
+        "no two values of a component that two groups have",
+        "record every value in two groups or more",
+    )
+    for c, name in enumerate(whole.names):
+        of = np.flatnonzero((listed.component == c) & (n_splits > 0))
+        lack = int(np.sum((listed.component == c) & (folds.max(axis=1) == 0)))
+        if lack:
+            pairs = f"{lack} pair{'s' * (lack != 1)} of its values" if len(of) else "it"
+            notes.append(
+                f"values of {name!r} need two groups each to be told from groups, and {pairs} "
+                f"{'have' if lack > 1 and len(of) else 'has'} no score in unseen contexts: record "
+                "every value in several groups"
+            )
+        if not len(of) or not repetitions:
+            continue
+        value = whole.components[:, c]
+        if dependence(group, value) >= CONFOUNDED:
+            continue
+        chosen = [replace(split, dichotomies=np.intersect1d(split.dichotomies, of))
+                  for split in kept]  # fmt: skip
+        drawn = []
+        for cloud in _moved_over_groups(whole, c, group, ridge, repetitions, rng):
+            of_moved = folds_of_groups(group, cloud.index, labels)
+            total, count = transfer_between_groups(cloud, labels, chosen, group, of_moved)
+            # A pair of values that cannot be tested there could have any score.
+            drawn.append(np.where(count > 0, total[0] / np.maximum(count, 1), 1.0)[of])
+        # Too few draws are used again; without any, no p-value is small.
+        moved = np.resize(drawn or np.ones(len(of)), (repetitions, len(of)))
+        scores[1:, of] = np.maximum(scores[1:, of], moved)
+        notes.append(
+            f"values of {name!r} are confounded with groups: its decoders in unseen contexts are "
+            "compared with values moved between groups, too, so that few groups give no small p"
+        )
+    finite = np.isfinite(scores[:, n_splits > 0]).all(axis=1)
+    return scores[finite], n_splits, notes
+
+
+def _moved_over_groups(
+    whole: Recording,
+    component: int,
+    group: Int[np.ndarray, " n"],
+    ridge: float,
+    repetitions: int,
+    rng: np.random.Generator,
+) -> Iterator[Clouds]:
+    """Yield trials whose values of a component are as those of other groups are.
+
+    Draws that leave a condition without trials, or make a new one, are drawn again.
+    """
+    place = {tuple(row): t for t, row in enumerate(whole.conditions.tolist())}
+    places, rows = Places.of(whole), whole.components.copy()
+    count = 0
+    for _ in range(DRAWS * repetitions):
+        rows[:, component] = values_of_other_groups(whole.components[:, component], group, rng)
+        index = np.array([place.get(tuple(row), -1) for row in rows.tolist()])
+        if index.min() >= 0 and len(np.unique(index)) == len(place):
+            yield from replace(places, index=index).clouds(ridge, 0, rng)
+            count += 1
+        if count == repetitions:
+            return
 
 
 def _rotated(recording: Recording, rng: np.random.Generator) -> Recording:

@@ -210,11 +210,11 @@ def parallelism_by(
     )
     products = means.similarity_times(np.eye(n_conditions))
     score = np.array([of.score(products) for of in vectors])
-    errors = np.array([
+    errors, degrees = np.transpose([
         of.error(means, value, float(np.sum(of.forms[1] * products)))
         for of, value in zip(vectors, score, strict=True)
     ])  # fmt: skip
-    width = float(t.ppf(0.5 + 0.5 * confidence, means.degrees)) * errors
+    width = t.ppf(0.5 + 0.5 * confidence, degrees) * errors
     noise = np.diag(np.sum(means.means**2, axis=1) - means.diagonal)
     by_neuron = means.by_neuron.means
     by_neuron = (by_neuron - by_neuron.mean(axis=0))[:, np.ptp(by_neuron, axis=0) > 0.0]
