@@ -356,11 +356,16 @@ def _between_groups(
     several = np.flatnonzero(folds.max(axis=1) > 0)
     kept = [replace(split, dichotomies=np.intersect1d(split.dichotomies, several))
             for split in splits]  # fmt: skip
+    plain = np.bincount(np.concatenate([of.dichotomies for of in splits]), minlength=len(labels))
     parts, n_splits = [], np.zeros(len(labels), dtype=np.int64)
     for part in clouds:
-        total, count = transfer_between_groups(part, labels, kept, group, folds)
-        n_splits = n_splits if parts else count
-        parts.append(np.divide(total, count, where=count > 0, out=np.full(total.shape, np.nan)))
+        # Moved means are unrelated to groups: their decoders may train on trials of the same ones.
+        total = transfer(part, labels, splits) / np.maximum(plain, 1)
+        if not parts:
+            measured = replace(part, positions=part.positions[:1])
+            held_out, n_splits = transfer_between_groups(measured, labels, kept, group, folds)
+            total[0] = held_out[0] / np.maximum(n_splits, 1)
+        parts.append(total)
     scores, notes = np.concatenate(parts), []
     require(
         bool(np.any(n_splits > 0)),
@@ -398,8 +403,7 @@ def _between_groups(
             f"values of {name!r} are confounded with groups: its decoders in unseen contexts are "
             "compared with values moved between groups, too, so that few groups give no small p"
         )
-    finite = np.isfinite(scores[:, n_splits > 0]).all(axis=1)
-    return scores[finite], n_splits, notes
+    return scores, n_splits, notes
 
 
 def _moved_over_groups(
