@@ -76,7 +76,7 @@ def test_a_network_on_composed_digits_leaks_more_than_its_saliences_say(capsys):
     by_saliences, by_readout = example("composed_digits").main(epochs=16, images=24)
     slopes = by_saliences.measured["slope"].mean, by_saliences.predicted["slope"].mean
     assert slopes[0] < slopes[1] - 0.1
-    # The readout's prediction, which knows how images differ, is nearer: by .04 to .21 in four seeds.
+    # The prediction of the readout, which knows how images differ, is nearer in four seeds of four.
     assert slopes[0] < by_readout.predicted["slope"].mean < slopes[1]
     assert by_saliences.measured["additivity"].mean > 0.9
     assert f"slope: measured {slopes[0]:.3f}, predicted" in capsys.readouterr().out

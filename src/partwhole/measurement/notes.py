@@ -63,7 +63,8 @@ def varying(recording: Recording) -> tuple[Recording, list[str]]:
 def notes_on(recording: Recording, whiten: Whiten) -> list[str]:
     """Return what in columns, labels, neurons and trials may be an oversight."""
     return [
-        *notes_on_columns(recording), *notes_on_labels(recording), *notes_on_neurons(recording),
+        *notes_on_columns(recording), *groups_beside_values(recording),
+        *notes_on_labels(recording), *notes_on_neurons(recording),
         *notes_on_scale(recording, whiten), *notes_on_trials(recording),
     ]  # fmt: skip
 

@@ -92,7 +92,7 @@ def transfer_between_groups(
     labels: Int[np.ndarray, "D T"],
     splits: list[Split],
     group: Int[np.ndarray, " n"],
-    folds: Int[np.ndarray, "D R"],
+    folds: Int[np.ndarray, "D G"],
 ) -> tuple[Float[np.ndarray, "R D"], Int[np.ndarray, " D"]]:
     """Return sums as `transfer`, of decoders trained on trials of other groups, and the splits.
 
