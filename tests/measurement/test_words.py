@@ -715,3 +715,24 @@ def test_few_dimensions_question_p_of_parallelism():
     assert note.endswith("p of parallelism takes neurons to be unrelated, and is too small where "
                          "they are not")  # fmt: skip
     assert notes(rng.normal(size=(16, 50))) == []
+
+
+def test_json_and_tables_withhold_what_the_text_withholds():
+    rng = np.random.default_rng(0)
+    result = quick(named(rng.normal(size=(len(GRID), 20)), GRID), bootstrap=50)
+    assert "These trials do not show that conditions differ" in result.describe()
+    frame = result.saliences_to_frame()
+    assert frame[["salience", "low", "high", "low_population", "high_population"]].isna().to_numpy().all()
+    document = json.loads(result.to_json())
+    assert document["headline"].startswith("These trials do not show that conditions differ")
+    assert all(row["salience"] is None for row in document["saliences"])
+    assert document["structure"] is None
+    assert document["structure_interval"] == [None, None]
+    assert all(
+        row["p"] is None and row["score"] is None
+        for row, known in zip(
+            document["abstraction"]["parallelism"], result.abstraction.has_parallelism, strict=True
+        )
+        if not known
+    )
+    assert not result.abstraction.has_parallelism.all()

@@ -11,6 +11,8 @@ import numpy as np
 
 from partwhole import __version__
 from partwhole.measurement.readout_words import too_coarse, verdicts_of
+from partwhole.measurement.separation import not_apart
+from partwhole.measurement.verdicts import headline
 
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
@@ -20,8 +22,12 @@ def to_json(measurement: Measurement) -> str:
     """Return the measures as JSON; what could not be measured is null."""
     recording, saliences = measurement.recording, measurement.saliences
     counts = np.bincount(recording.condition_of_trial)
+    # Shares of nothing are none, here as in the text.
+    are_apart = not not_apart(saliences)
+    unknown = (math.nan, math.nan)
     document: dict[str, Any] = {
         "partwhole": __version__,
+        "headline": headline(measurement),
         "source": measurement.source,
         "settings": measurement.settings,
         "trials": recording.n_trials,
@@ -32,18 +38,10 @@ def to_json(measurement: Measurement) -> str:
         ],
         "conditions": recording.n_conditions,
         "trials_of_condition": counts.tolist(),
-        "saliences": [
-            {
-                "components": [recording.names[c] for c in members],
-                "salience": value,
-                "interval": list(saliences.saliences_interval[members]),
-                "interval_population": list(measurement.population.saliences_interval[members]),
-            }
-            for members, value in saliences.saliences.items()
-        ],
+        "saliences": _saliences(measurement),
         "resampled": saliences.resampled,
-        "structure": saliences.structure,
-        "structure_interval": list(measurement.structure_interval),
+        "structure": saliences.structure if are_apart else math.nan,
+        "structure_interval": list(measurement.structure_interval if are_apart else unknown),
         "noise": saliences.noise,
         "dimensions": _dimensions(measurement),
         "gradings": [
@@ -68,6 +66,23 @@ def to_json(measurement: Measurement) -> str:
     return json.dumps(_finite(document), indent=1, allow_nan=False)
 
 
+def _saliences(measurement: Measurement) -> list[dict[str, Any]]:
+    names = measurement.recording.names
+    frame = measurement.saliences_to_frame()
+    ends = ["low", "high"], ["low_population", "high_population"]
+    return [
+        {
+            "components": [names[c] for c in members],
+            "salience": row["salience"],
+            "interval": [row[end] for end in ends[0]],
+            "interval_population": [row[end] for end in ends[1]],
+        }
+        for members, row in zip(
+            measurement.saliences.saliences, frame.to_dict("records"), strict=True
+        )
+    ]
+
+
 def _dimensions(measurement: Measurement) -> dict[str, Any] | None:
     dimensions = measurement.dimensions
     if dimensions is None:
@@ -87,13 +102,15 @@ def _abstraction(measurement: Measurement) -> dict[str, Any] | None:
         "parallelism": None, "ccgp": None, "shattering": None,
     }  # fmt: skip
     if (parallel := measured.parallelism) is not None:
+        # Of coding vectors hardly longer than noise, a score is a ratio to a length that may be 0.
+        known = np.where(measured.has_parallelism, 1.0, np.nan)
         document["parallelism"] = [
             {
                 "component": name,
-                "score": parallel.score[c],
+                "score": known[c] * parallel.score[c],
                 "interval": parallel.interval[c].tolist(),
                 "uncorrected": parallel.plug_in[c],
-                "p": parallel.p[c],
+                "p": known[c] * parallel.p[c],
             }
             for c, name in enumerate(parallel.names)
         ]

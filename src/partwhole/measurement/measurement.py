@@ -204,14 +204,22 @@ class Measurement:
         return frame.loc[:, [*main, *others] if columns == "all" else main]
 
     def saliences_to_frame(self) -> pd.DataFrame:
-        """Return a row for each set of components: salience and the ends of both intervals."""
+        """Return a row for each set of components: salience and the ends of both intervals.
+
+        NaN where these trials do not show that conditions differ.
+        """
         import pandas as pd
 
-        names = self.recording.names
+        from partwhole.measurement.verdicts import shown_saliences
+
+        names, unknown = self.recording.names, (np.nan, np.nan)
+        are_apart = not not_apart(self.saliences)
         rows = []
-        for members, value in self.saliences.saliences.items():
-            low, high = self.saliences.saliences_interval[members]
-            low_neurons, high_neurons = self.population.saliences_interval[members]
+        for members, value in shown_saliences(self).items():
+            low, high = self.saliences.saliences_interval[members] if are_apart else unknown
+            low_neurons, high_neurons = (
+                self.population.saliences_interval[members] if are_apart else unknown
+            )
             rows.append(
                 {
                     "components": " x ".join(names[c] for c in members),

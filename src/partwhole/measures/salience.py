@@ -119,7 +119,8 @@ def salience(
 
     Of a recording without groups a note says if trials share noise: if products of residuals of
     neighbouring trials, or of the k-th trials of different conditions, are far above those of
-    trials in another order. Trials in an order that was shuffled can't show it. If none measurably
+    trials in another order; of neighbours it says what that does to saliences in the order of these
+    trials. Trials in an order that was shuffled can't show it. If none measurably
     do, but trials of a condition stand together (or apart), a note says what a drift of a tenth of
     the noise would do to saliences: it is not seen in residuals.
 
