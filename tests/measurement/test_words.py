@@ -722,7 +722,12 @@ def test_json_and_tables_withhold_what_the_text_withholds():
     result = quick(named(rng.normal(size=(len(GRID), 20)), GRID), bootstrap=50)
     assert "These trials do not show that conditions differ" in result.describe()
     frame = result.saliences_to_frame()
-    assert frame[["salience", "low", "high", "low_population", "high_population"]].isna().to_numpy().all()
+    assert (
+        frame[["salience", "low", "high", "low_population", "high_population"]]
+        .isna()
+        .to_numpy()
+        .all()
+    )
     document = json.loads(result.to_json())
     assert document["headline"].startswith("These trials do not show that conditions differ")
     assert all(row["salience"] is None for row in document["saliences"])

@@ -37,7 +37,7 @@ from partwhole_studies.network_tasks import CONTEXTS, make_task
 HARDEST = ("CD-3",)
 ENDS = ("CD-1", "CD-3")
 PRESETS = {
-    "quick": cells_of(FEW, "convnet-small", "logistic", HARDEST, (0,), 1, epochs=5),
+    "quick": cells_of(FEW, "convnet-small", "logistic", HARDEST, (0,), 1, epochs=8),
     "laptop": cells_of(DIGITS, "convnet-small", "logistic", CONTEXTS, (0, 4, 8), 5, epochs=20)
     + cells_of(DIGITS, "resnet-small", "logistic", ENDS, (0, 4, 8), 3, epochs=40)
     + cells_of(DIGITS, "vit-small", "logistic", HARDEST, (0, 4, 8), 3),

@@ -95,9 +95,10 @@ def test_means_over_the_composites_of_a_tuple():
     assert np.isnan(means[task.is_train]).all()
 
 
-def test_the_readout_s_fit_is_least_squares():
+def slopes_of_a_readout(seed):
+    """Return the slope of a readout as predicted and as fitted; the fit is least squares."""
     task = make_task("extrapolation")
-    composed = compose_images(task, *digit_images(), distance=0, seed=0)
+    composed = compose_images(task, *digit_images(), distance=0, seed=seed)
     samples, unseen = composed.training(20), composed.compositional(2)
     network = image_network("convnet-small", samples.shape, outputs=1, seed=0)
     rows, at = (
@@ -111,7 +112,11 @@ def test_the_readout_s_fit_is_least_squares():
     layers = rows[:, :-1].astype(float), samples, at[:, :-1].astype(float), unseen
     answers = networks.readout_alone(*layers)[~task.is_train]
     np.testing.assert_allclose(answers, expected, atol=2e-3)
-    # Of two composites a tuple, single answers vary; the slope is what the study weighs.
     predicted = networks.readout_predicted(*layers)[~task.is_train]
-    slopes = [np.polyfit(task.test_targets, y, 1)[0] for y in (predicted, answers)]
-    assert abs(slopes[0] - slopes[1]) < 0.05
+    return [np.polyfit(task.test_targets, y, 1)[0] for y in (predicted, answers)]
+
+
+def test_the_readout_s_fit_is_least_squares_and_its_slope_as_predicted():
+    # Of two composites a tuple, single answers vary; the mean slope is what the study weighs.
+    predicted, fitted = np.mean([slopes_of_a_readout(seed) for seed in range(4)], axis=0)
+    assert abs(predicted - fitted) < 0.05
