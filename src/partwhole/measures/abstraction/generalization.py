@@ -350,6 +350,7 @@ def _between_groups(
     Where values and groups depend on each other, so do values and what trials of a group share:
     in the null values then also move between groups, and the higher score counts.
     """
+    assert whole.groups is not None
     group = np.unique(whole.groups, return_inverse=True)[1].ravel()
     index, labels = whole.condition_of_trial, listed.labels
     folds = folds_of_groups(group, index, labels)
