@@ -74,8 +74,10 @@ def structure_interval(
     jackknife's larger variance: an interval that is given where b is large by chance would miss.
 
     Trials are independent; of a recording with groups, groups are: they are left out as a whole,
-    and intervals are wide where there are few. Neurons and conditions are taken as given. Of
-    several sessions it is the interval of their pseudo-trials.
+    and intervals are wide where there are few. Where groups lack conditions, offsets of groups are
+    fitted together with means of conditions; `Salience.structure`, which does not, is too low then.
+    Neurons and conditions are taken as given. Of several sessions it is the interval of their
+    pseudo-trials.
 
     Simulated with 16 conditions, 20 to 1,000 neurons, 3 to 20 trials of a condition, noise of 1 to
     6 times the deviation between them, independent or correlated, and a structure of .57 to .98,

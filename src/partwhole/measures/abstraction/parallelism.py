@@ -150,9 +150,10 @@ def parallelism(
     components and saliences :math:`\sigma` it is :math:`\sigma_a / (\sigma_a + \sigma_{ab})`.
 
     Intervals are the score plus and minus quantiles of Student's t times the root of the sum of
-    squared influences of trials (groups), less what these count twice. Those of 95 % covered .92
-    to .97 in simulations, and .89 where squared lengths were hardly above three standard errors,
-    below which there are none.
+    squared influences of trials (groups), less what these count twice; its degrees of freedom are
+    Satterthwaite's, so that a condition with few trials has few. Those of 95 % covered .92 to .97
+    in simulations, .99 where one condition of four had 2 trials and the others 40, and .89 where
+    squared lengths were hardly above three standard errors, below which there are none.
 
     In the null neurons are unrelated, and each varies over conditions as much as it does. Where
     neurons are correlated, as voxels are, codes scatter more than it does, and p-values are too

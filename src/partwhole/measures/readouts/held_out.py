@@ -108,6 +108,9 @@ def held_out_readouts(
 
     Notes
     -----
+    Groups of a recording are not used: where a component is the same in all trials of a group, a
+    readout may answer by what its trials share, and so may the prediction of it.
+
     Left-out answers of ridge readouts are those of single fits without the set, in closed form.
     `accuracy` and `within` follow how much noise each condition has; its correlations are taken to
     be the same in all, as `predict_readout` takes its variance, too.
