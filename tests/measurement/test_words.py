@@ -19,7 +19,6 @@ from partwhole.measurement import measurement as module
 from partwhole.measurement.abstraction import few_dimensions
 from partwhole.measurement.notes import (
     followers,
-    groups_beside_values,
     marks,
     notes_on_columns,
     notes_on_labels,
@@ -35,6 +34,7 @@ from partwhole.measurement.verdicts import (
     headline,
     structure_in_words,
 )
+from partwhole.measures._confounded import groups_beside_values
 from partwhole.measures._means import condition_means
 from partwhole.measures.structure_interval import structure_interval
 

@@ -102,10 +102,12 @@ def test_structure_is_without_offsets_of_groups():
         for run in range(3)
         for t in part.condition_of_trial[part.groups == run]
     }
-    shared = [t for t in range(part.n_conditions) if all((run, t) in cells for run in range(3))]
-    assert 0 < len(shared) < part.n_conditions
-    offsets = [np.mean([cells[run, t] for t in shared], axis=0) for run in range(3)]
-    samples = np.array([mean - offsets[run] for (run, _), mean in cells.items()])
+    # Offsets and means of conditions together, by least squares on indicators of both.
+    design = np.zeros((len(cells), 3 + part.n_conditions))
+    for row, (run, t) in zip(design, cells, strict=True):
+        row[[run, 3 + t]] = 1.0
+    fitted = np.linalg.lstsq(design, np.array(list(cells.values())))[0]
+    samples = np.array([mean - fitted[run] for (run, _), mean in cells.items()])
     rows = np.array([part.conditions[t] for _, t in cells])
     expected = count_salience(samples, rows, self_pairs=True).structure
     assert count_salience(part).structure == pytest.approx(expected, rel=1e-12)

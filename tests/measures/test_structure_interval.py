@@ -11,11 +11,7 @@ import pytest
 from partwhole._checks import InputError
 from partwhole.measures import salience
 from partwhole.measures._offsets import group_offsets
-from partwhole.measures.structure_interval import (
-    _parts_of,
-    structure_and_interval,
-    structure_interval,
-)
+from partwhole.measures.structure_interval import _parts_of, structure_interval
 from partwhole.recordings import from_trials
 
 GRID = np.array(list(product(range(4), range(4))))
@@ -206,8 +202,8 @@ def test_conditions_that_runs_lack_are_no_offset_of_theirs():
         kept = rng.random(128) >= 0.2
         recording = from_trials(responses[kept], GRID[conditions[kept]], groups=runs[kept])
         truth = structure_of(means)
-        value, (low, high) = structure_and_interval(recording, "none")
-        apart.append(value - truth)
+        low, high = structure_interval(recording)
+        apart.append(salience(recording).structure - truth)
         covered += low <= truth <= high
     assert abs(np.mean(apart)) < 0.06
     assert covered >= 10
@@ -225,3 +221,34 @@ def test_offsets_are_those_that_were_added_whatever_conditions_a_group_lacks():
     fitted = group_offsets(np.broadcast_to(offsets[:3, None], (3, 3, 3)), blocked)
     np.testing.assert_allclose(fitted[2], 0.0, atol=1e-12)
     np.testing.assert_allclose(fitted[0] - fitted[1], offsets[0] - offsets[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("lacking", [0.0, 0.2])
+def test_structure_of_groups_is_that_of_a_fit_of_offsets(lacking):
+    rng = np.random.default_rng(15)
+    # A triangle of conditions: the centre is that of sums of parts.
+    triangle = GRID[GRID[:, 0] + GRID[:, 1] < 5]
+    runs, conditions = np.divmod(np.arange(6 * len(triangle)), len(triangle))
+    responses = rng.normal(size=(len(runs), 30)) + means_of(rng, 30)[conditions]
+    responses = responses + 2.0 * rng.normal(size=(6, 30))[runs]
+    kept = rng.random(len(runs)) >= lacking
+    responses, runs, conditions = responses[kept], runs[kept], conditions[kept]
+    indicators = np.hstack([np.eye(6)[runs], np.eye(len(triangle))[conditions]])
+    offsets = np.linalg.lstsq(indicators, responses)[0][:6]
+    grouped = from_trials(responses, triangle[conditions], groups=runs)
+    aligned = from_trials(responses - offsets[runs], triangle[conditions])
+    assert salience(grouped).structure == pytest.approx(salience(aligned).structure)
+
+
+def test_sessions_are_combined_without_what_runs_add():
+    rng = np.random.default_rng(16)
+    means = means_of(rng)
+    runs, conditions = np.divmod(np.arange(160), 16)
+    responses = means[conditions] + rng.normal(size=(160, 60))
+    responses += 3.0 * rng.normal(size=(10, 60))[runs]
+    day = runs // 5
+    responses[day == 0, :30] = responses[day == 1, 30:] = np.nan
+    recording = from_trials(responses, GRID[conditions], groups=runs, sessions=day)
+    low, high = structure_interval(recording)
+    assert low < structure_of(means) < high
+    assert low < salience(recording).structure < high

@@ -12,6 +12,7 @@ from jaxtyping import Bool
 
 from partwhole._checks import InputError
 from partwhole._types import Seed
+from partwhole.measures._confounded import dependence
 from partwhole.measures._means import Means
 from partwhole.measures.abstraction import (
     CrossConditionGeneralization,
@@ -21,7 +22,6 @@ from partwhole.measures.abstraction import (
     shattering_dimensionality,
 )
 from partwhole.measures.abstraction.generalization import CONFOUNDED
-from partwhole.measures.abstraction.nulls import dependence
 from partwhole.measures.abstraction.parallelism import parallelism_by
 from partwhole.measures.abstraction.splits import MOST_FOLDS
 from partwhole.recordings import Recording

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -27,7 +27,6 @@ from partwhole.measurement.notes import in_conditions, notes_on, printed, varyin
 from partwhole.measurement.separation import is_coarse, not_apart
 from partwhole.measurement.time_course import TimeCourse, note_on_times, time_course_of
 from partwhole.measures._offsets import without_offsets
-from partwhole.measures._salience_notes import notes_on_structure
 from partwhole.measures._samples import Whiten
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
 from partwhole.measures.graded_similarity import (
@@ -37,7 +36,7 @@ from partwhole.measures.readouts import LDA, SVM, HeldOutReadouts, held_out_read
 from partwhole.measures.readouts.sets import Sets, sets_of
 from partwhole.measures.recorded_dimensions import RecordedDimensions
 from partwhole.measures.salience import Salience, salience, saliences_over
-from partwhole.measures.structure_interval import structure_and_interval
+from partwhole.measures.structure_interval import structure_interval
 from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
@@ -364,7 +363,7 @@ def measure(
         lambda: generalization_of(rest, seed),
         lambda: saliences_over(static, [None, "neurons"], whiten, bootstrap, seed),
         lambda: by_means(rest, seed),
-        lambda: structure_and_interval(rest, whiten),
+        lambda: structure_interval(static, whiten=whiten),
         lambda: dimensions_of(rest, seed),
         lambda: notes_on(static, whiten),
     ]
@@ -381,16 +380,11 @@ def measure(
 
             (
                 shattered, general, (of_neurons, population), (parallel, gradings, ungraded),
-                (structure, of_structure), (dimensions, reasons), oversights,
+                of_structure, (dimensions, reasons), oversights,
             ) = side_by_side(in_turn, stages, threads)  # fmt: skip
     except InputError as error:
         raise in_conditions(error) from None
     abstraction, more = together(parallel, general, shattered)
-    if static.groups is not None and np.isfinite(structure):
-        # That of saliences takes conditions which runs lack for offsets of theirs.
-        of_neurons, population = (
-            _with_structure(saliences, structure) for saliences in (of_neurons, population)
-        )
     of_saliences = [*of_neurons.notes, *population.notes]
     if not_apart(of_neurons) or not is_coarse(of_structure):
         # Shares of nothing have no structure to speak of, and few trials do not say it is low.
@@ -423,13 +417,6 @@ def measure(
             "bootstrap": bootstrap, "seed": seed,
         },
     )  # fmt: skip
-
-
-def _with_structure(saliences: Salience, structure: float) -> Salience:
-    """Return saliences with another structure, and what is to be said of it."""
-    others = [note for note in saliences.notes if not note.startswith(STRUCTURE)]
-    notes = (*others, *notes_on_structure(structure, ""))
-    return replace(saliences, structure=structure, notes=notes)
 
 
 def _readouts(

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import InputError
+from partwhole.measures._confounded import groups_beside_values
 from partwhole.measures._rows import averaging
 from partwhole.measures._samples import Whiten
-from partwhole.measures.abstraction.nulls import dependence
 from partwhole.recordings import Recording
 from partwhole.recordings.building import one_value
 
@@ -29,8 +29,6 @@ FEW_NEURONS, MOST_OF_VARIANCE = 3, 0.5
 FEW_TRIALS, SHARE_OF_ARTEFACT, TIMES_MEDIAN = 20, 0.2, 25.0
 # Relative to the larger of two labels, as after single precision, and to the largest of all.
 ROUNDING, ROUNDING_OF_ALL = 1e-7, 1e-12
-# P-value of the dependence of values and groups, below which they are called confounded.
-BY_CHANCE = 1e-4
 # Numbers of an array that are copied at once.
 PART = 500_000
 # Numbers from which digits are left out.
@@ -89,25 +87,6 @@ def notes_on_columns(recording: Recording) -> list[str]:
             "alone, so that these two cannot be told apart as parts; leave one of them out"
         )
     return notes
-
-
-def groups_beside_values(recording: Recording) -> list[str]:
-    """Return which components have values that depend on the group; empty if none do.
-
-    By the chi-squared statistic of trials by group and value.
-    """
-    if recording.groups is None:
-        return []
-    columns = zip(recording.names, recording.components.T, strict=True)
-    names = [name for name, of in columns if dependence(recording.groups, of) < BY_CHANCE]
-    if not names:
-        return []
-    return [
-        f"groups are confounded with values of {listed(names)}, some of which are in few groups or "
-        "more frequent in some: shares of right trials of readouts and their verdicts may be those "
-        "of groups and not of values; show every value equally often in every group, or test "
-        "readouts on other groups (--split)"
-    ]
 
 
 def notes_on_labels(recording: Recording) -> list[str]:

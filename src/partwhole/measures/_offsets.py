@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._types import Seed
 from partwhole.measures._rows import averaging
 from partwhole.recordings import Recording
 
@@ -35,10 +36,23 @@ def group_offsets(
     return np.linalg.pinv(system, hermitian=True) @ (weighted.sum(axis=1) - counts @ of_conditions)
 
 
-def without_offsets(recording: Recording) -> Recording:
-    """Return a recording whose groups have no offsets, and so without groups.
+def pseudo_trials(recording: Recording, seed: Seed = 0) -> Recording:
+    """Return trials combined of several sessions, less what their groups add to all responses.
 
-    Offsets are those of each session's groups: pseudo-trials combine trials of different groups.
+    A combined trial is of different groups, which it cannot keep. The recording itself, if all
+    neurons were recorded in all trials.
+    """
+    if len(recording.blocks) == 1:
+        return recording
+    if recording.groups is not None:
+        recording = without_offsets(recording)
+    return recording.pseudo_trials(seed)
+
+
+def without_offsets(recording: Recording) -> Recording:
+    """Return a recording without groups, whose responses are less the offsets of its groups.
+
+    Each session's groups have offsets of their own.
     """
     assert recording.groups is not None
     responses = recording.responses.copy()

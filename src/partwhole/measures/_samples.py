@@ -10,6 +10,7 @@ from scipy import sparse
 
 from partwhole._checks import require
 from partwhole.measures._groups import TupleGroups
+from partwhole.measures._offsets import group_offsets
 from partwhole.measures._rows import averaging
 from partwhole.measures._similarity import Samples
 from partwhole.measures.readouts.noise import NoiseSpectrum
@@ -109,27 +110,28 @@ def grid_weights(tuples: Int[np.ndarray, "T C"]) -> Float[np.ndarray, " T"]:
     return design @ (np.linalg.pinv(products, hermitian=True) @ intercept)
 
 
-def centred_by_group(samples: Samples) -> Samples:
-    """Return the mean of every tuple in every group, less that of the tuples that groups share.
+def centred_by_group(samples: Samples) -> tuple[Samples, Int[np.ndarray, " cells"]]:
+    """Return the mean of every tuple in every group less the group's offset, and its group.
 
-    They stand for single samples whose noise is independent.
+    They stand for single samples whose noise is independent. Offsets are fitted together with means
+    of tuples, so that tuples which a group lacks are no offset of it.
     """
     assert samples.groups is not None
-    _, index = np.unique(samples.components, axis=0, return_inverse=True)
+    by_tuple = TupleGroups.of(samples.components)
     _, group = np.unique(samples.groups, return_inverse=True)
-    cells, cell = np.unique(np.column_stack([group, index.ravel()]), axis=0, return_inverse=True)
+    pairs = np.column_stack([group.ravel(), by_tuple.index])
+    cells, first, cell = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    of_group, of_tuple = cells.T
     means = _means(samples.features, cell.ravel())
-    _, first = np.unique(cell.ravel(), return_index=True)
-    of_group = cells[:, 0]
-    counts = np.bincount(cells[:, 1])
-    shared = counts[cells[:, 1]] == of_group.max() + 1
-    if not shared.any():
-        shared[:] = True
-    for g in range(of_group.max() + 1):
-        inside = of_group == g
-        base = inside & shared if (inside & shared).any() else inside
-        means[inside] -= means[base].mean(axis=0)
-    return Samples(means, samples.components[first], None)
+    present = np.zeros(cells.max(axis=0) + 1)
+    present[of_group, of_tuple] = 1.0
+    table = np.zeros((*present.shape, means.shape[1]))
+    table[of_group, of_tuple] = means
+    means -= group_offsets(table, present)[of_group]
+    components = samples.components[first]
+    tuples = by_tuple.order[np.cumsum(by_tuple.counts) - by_tuple.counts]
+    means -= grid_weights(samples.components[tuples]) @ _means(means, of_tuple)
+    return Samples(means, components, None), of_group
 
 
 def _means(features: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partwhole.measures._groups import TupleGroups, over_supersets
+from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures._samples import blocks_of, centred_by_group, prepared
 from partwhole.measures._similarity import Samples
 from partwhole.recordings import Recording
@@ -16,11 +17,11 @@ def structure_of(
     """Return the structure score; of several blocks, that of trials combined from all of them."""
     if len(blocks) > 1:
         assert isinstance(features, Recording)
-        (block,) = blocks_of(features.averaged().pseudo_trials(), None, None)
+        (block,) = blocks_of(pseudo_trials(features.averaged()), None, None)
         blocks, _ = prepared([block], [TupleGroups.of(block.components)], "none")
     block = blocks[0].reduced()
     if block.groups is not None:
-        block = centred_by_group(block)
+        block, _ = centred_by_group(block)
     return structure_score(block.features, block.components, correct=not self_pairs)
 
 

@@ -12,6 +12,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Bounds, Seed
 from partwhole.measures._count_pairs import CountedTuples
+from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures._samples import blocks_of, centred_by_group
 from partwhole.recordings import Recording
 
@@ -110,10 +111,10 @@ def count_salience(
     by_block = [CountedTuples.of(block, max_tuples, seed) for block in blocks]
     parts = [_similarity(tuples, self_pairs) for tuples in by_block]
     if isinstance(features, Recording) and len(blocks) > 1:
-        (samples,) = blocks_of(features.averaged().pseudo_trials(seed), None, None)
+        (samples,) = blocks_of(pseudo_trials(features.averaged(), seed), None, None)
         together = CountedTuples.of(samples, max_tuples, seed)
     elif grouped:
-        together = CountedTuples.of(centred_by_group(blocks[0]), max_tuples, seed)
+        together = CountedTuples.of(centred_by_group(blocks[0])[0], max_tuples, seed)
     else:
         together = by_block[0]
     n_pairs = np.min([part[1] for part in parts], axis=0)

@@ -117,10 +117,6 @@ def salience(
     share exactly S follow by a Möbius sum over supersets. A tuple with a single sample takes the
     noise of the others.
 
-    Where groups lack conditions, as after rejecting trials, `structure` is too low: conditions that
-    all groups happen to have are its origin. `measure` and
-    `structure_interval.structure_interval` are free of this.
-
     Of a recording without groups a note says if trials share noise: if products of residuals of
     neighbouring trials, or of the k-th trials of different conditions, are far above those of
     trials in another order; of neighbours it says what that does to saliences in the order of these

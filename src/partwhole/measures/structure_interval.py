@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 from partwhole._door import door
 from partwhole._types import ProperFraction
 from partwhole.measures._groups import TupleGroups, over_supersets
-from partwhole.measures._offsets import group_offsets
+from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures._rows import averaging
 from partwhole.measures._samples import Whiten, blocks_of, centred_by_group, grid_weights, prepared
 from partwhole.measures._similarity import Samples
@@ -74,10 +74,9 @@ def structure_interval(
     jackknife's larger variance: an interval that is given where b is large by chance would miss.
 
     Trials are independent; of a recording with groups, groups are: they are left out as a whole,
-    and intervals are wide where there are few. Where groups lack conditions, offsets of groups are
-    fitted together with means of conditions; `Salience.structure`, which does not, is too low then.
-    Neurons and conditions are taken as given. Of several sessions it is the interval of their
-    pseudo-trials.
+    and intervals are wide where there are few. Offsets of groups are fitted together with means of
+    conditions. Neurons and conditions are taken as given. Of several sessions it is the interval of
+    their pseudo-trials.
 
     Simulated with 16 conditions, 20 to 1,000 neurons, 3 to 20 trials of a condition, noise of 1 to
     6 times the deviation between them, independent or correlated, and a structure of .57 to .98,
@@ -100,20 +99,8 @@ def structure_interval(
     >>> print("{:.2f} to {:.2f}".format(*structure_interval(recording)))
     0.66 to 0.92
     """
-    return structure_and_interval(recording, whiten, float(confidence))[1]
-
-
-def structure_and_interval(
-    recording: Recording, whiten: Whiten, confidence: float = 0.95
-) -> tuple[float, tuple[float, float]]:
-    """Return structure with its interval; NaN where there are too few trials for an interval.
-
-    Structure is that of `Salience`, but where groups lack conditions: these are no offset here.
-    """
     parts = _parts_of(recording, whiten)
-    if parts is None:
-        return nan, (nan, nan)
-    return float(parts.value[0] / parts.value[1]), _interval(parts, confidence)
+    return (nan, nan) if parts is None else _interval(parts, float(confidence))
 
 
 class _Parts(NamedTuple):
@@ -177,7 +164,7 @@ def _parts_of(recording: Recording, whiten: Whiten) -> _Parts | None:
     """Return the parts of structure, or None where some condition has too few trials."""
     averaged = recording.averaged()
     if len(averaged.blocks) > 1:
-        averaged, whiten = averaged.pseudo_trials(), "none"
+        averaged, whiten = pseudo_trials(averaged), "none"
     (block,) = blocks_of(averaged, None, None)
     conditions, group = TupleGroups.of(block.components), None
     if conditions.counts.max() < ENOUGH:
@@ -192,9 +179,7 @@ def _parts_of(recording: Recording, whiten: Whiten) -> _Parts | None:
     # They are a copy.
     features /= size
     if block.groups is not None:
-        # In the order of `centred_by_group`.
-        group = np.unique(np.column_stack([block.groups, conditions.index]), axis=0)[:, 0]
-        block = _aligned(centred_by_group(block), group)
+        block, group = centred_by_group(block)
         conditions = TupleGroups.of(block.components)
     repeated = conditions.counts >= 2
     if not repeated.any() or conditions.counts[repeated].min() < ENOUGH:
@@ -218,27 +203,6 @@ def _parts_of(recording: Recording, whiten: Whiten) -> _Parts | None:
         None if group is None else group[rows],
         _excess(trials, influence) if group is None else 0.0,
     )
-
-
-def _aligned(cells: Samples, group: Int[np.ndarray, " n"]) -> Samples:
-    """Return means of conditions in groups, less what is best for each group and for all together.
-
-    Where groups lack conditions, what they lack must not count as an offset of theirs: offsets and
-    means of conditions are fitted together, by least squares. With all conditions in all groups
-    nothing changes.
-    """
-    index = TupleGroups.of(cells.components).index
-    of_group = np.unique(group, return_inverse=True)[1].ravel()
-    present = np.zeros((int(of_group.max()) + 1, int(index.max()) + 1))
-    present[of_group, index] = 1.0
-    if present.all():
-        return cells
-    values = np.zeros((*present.shape, cells.features.shape[1]))
-    values[of_group, index] = cells.features
-    offsets = group_offsets(values, present)
-    aligned = cells.features - offsets[of_group]
-    of_condition = averaging(index, np.bincount(index)) @ aligned
-    return Samples(aligned - of_condition.mean(axis=0), cells.components, None)
 
 
 def _first(groups: TupleGroups) -> Int[np.ndarray, " T"]:

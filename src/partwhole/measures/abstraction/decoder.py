@@ -29,6 +29,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import cholesky, solve_triangular
 
+from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures._rows import averaging, coordinates
 from partwhole.measures.abstraction.nulls import permuted_means
 from partwhole.measures.readouts.noise import varying
@@ -254,7 +255,7 @@ def scaled_responses(recording: Recording) -> Float[np.ndarray, "n p"]:
 def whole_vectors(recording: Recording, seed: int) -> Recording:
     """Return a recording with the response of every neuron in every trial, and a note about it."""
     averaged = recording.averaged()
-    whole = averaged.pseudo_trials(seed)
+    whole = pseudo_trials(averaged, seed)
     if whole is averaged:
         return whole
     lost = "trials combine neurons of several sessions, without correlations of their noise"

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import Count, Index, Positive, Seed
+from partwhole.measures._confounded import dependence
 from partwhole.measures.abstraction.decoder import (
     Clouds,
     Places,
@@ -27,7 +28,6 @@ from partwhole.measures.abstraction.dichotomies import (
     with_components,
 )
 from partwhole.measures.abstraction.nulls import (
-    dependence,
     p_values,
     permuted_labels,
     values_of_other_groups,

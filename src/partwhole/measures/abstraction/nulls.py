@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import chdtrc
 
 # Scores that are equal on paper differ by rounding.
 ROUNDING = 1e-9
@@ -46,24 +45,6 @@ def p_values(
     valid = np.isfinite(null)
     higher = np.sum(valid & (null >= np.asarray(scores) - ROUNDING), axis=0)
     return np.where(np.isnan(scores), np.nan, (1.0 + higher) / (1.0 + valid.sum(axis=0)))
-
-
-def dependence(group: Int[np.ndarray, " n"], value: Int[np.ndarray, " n"]) -> float:
-    """Return the p-value of the chi-squared statistic of trials by group and value.
-
-    Examples
-    --------
-    >>> dependence(np.arange(8).repeat(4), np.tile([0, 1], 16))
-    1.0
-    >>> dependence(np.arange(8).repeat(4), np.repeat([0, 1], 16)) < 1e-3
-    True
-    """
-    rows, columns = (np.unique(of, return_inverse=True)[1].ravel() for of in (group, value))
-    counts = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1))
-    np.add.at(counts, (rows, columns), 1.0)
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / len(rows)
-    freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
-    return float(chdtrc(freedom, np.sum((counts - expected) ** 2 / expected))) if freedom else 1.0
 
 
 def values_of_other_groups(

@@ -14,6 +14,8 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import NonNegative, Seed
 from partwhole.features.subsets import overlap_sets
+from partwhole.measures._confounded import groups_beside_values
+from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures._rows import averaging
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
 from partwhole.measures.readouts.answers import Answers
@@ -108,14 +110,13 @@ def held_out_readouts(
 
     Notes
     -----
-    Groups of a recording are not used: where a component is the same in all trials of a group, a
-    readout may answer by what its trials share, and so may the prediction of it.
-
     Left-out answers of ridge readouts are those of single fits without the set, in closed form.
     `accuracy` and `within` follow how much noise each condition has; its correlations are taken to
     be the same in all, as `predict_readout` takes its variance, too.
     Groups are not used: what the trials of a run have in common counts as noise that is independent
-    between trials, so that answers vary more than is predicted where it is large. Close to as many
+    between trials, so that answers vary more than is predicted where it is large. Where a component
+    is the same in all trials of a group, a readout may answer by what its trials share, and so may
+    the prediction of it; a note says so. Close to as many
     neurons as training trials answers vary most, and less with a larger penalty: `larger_ridge`
     names one. Where training conditions outnumber neurons, predicted answers of ridge and LDA are
     the measured ones, and only their deviations and accuracies are predicted (`closed_form`).
@@ -153,7 +154,7 @@ def _held_out(
     progress: bool,
     threads: int,
 ) -> HeldOutReadouts:
-    whole = recording.averaged().pseudo_trials(seed)
+    whole = pseudo_trials(recording.averaged(), seed)
     responses = varying(whole.responses)
     index, conditions = whole.condition_of_trial, whole.conditions
     require(
@@ -214,7 +215,7 @@ def _held_out(
     predicted, between, within, accuracy, measured, right, from_saliences = (
         np.concatenate(part) for part in zip(*rows, strict=True)
     )
-    notes: tuple[str, ...] = ()
+    notes = tuple(groups_beside_values(recording))
     if not labelled:
 
         def error_with(ridge: float) -> float:
@@ -225,7 +226,7 @@ def _held_out(
             )  # fmt: skip
             return float(np.sqrt(np.concatenate(list(means)).mean()))
 
-        notes = notes_on_spread(
+        notes += notes_on_spread(
             variances(between), by_condition, responses.shape[1], training_trials(sets, trials),
             lambda: steadier_penalty(least, unit, error_with),
         )  # fmt: skip

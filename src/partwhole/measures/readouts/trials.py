@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._types import Seed
 from partwhole.features.conjunctions import Dictionary
+from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures.readouts.sets import conditions_marked
 from partwhole.measures.readouts.targets import single_targets, targets_of
 from partwhole.recordings import Recording
@@ -111,7 +112,7 @@ def trials_of_recording(
         "pass an entry for each trial, or use held_out_readouts to hold out every condition",
     )
     assert is_train is not None
-    whole = recording.averaged().pseudo_trials(seed)
+    whole = pseudo_trials(recording.averaged(), seed)
     if len(recording.blocks) > 1:
         (held_out,) = conditions_marked(~is_train[None], recording, whole.conditions)
         of_whole = ~held_out[whole.condition_of_trial]
