@@ -702,6 +702,23 @@ def test_values_that_depend_on_groups_are_noted():
     assert alarms <= 1
 
 
+def test_readouts_that_may_answer_by_the_run_have_no_verdict():
+    # No signal, but what trials of a run share; each run has one shape, and all colours.
+    rng = np.random.default_rng(3)
+    run, colour = np.arange(96) // 12, np.arange(96) % 3
+    responses = rng.normal(size=(8, 40))[run] + 0.5 * rng.normal(size=(96, 40))
+    table = pd.DataFrame({"shape": run % 2, "colour": colour})
+    result = quick(pw.recordings.from_trials(responses, table, groups=run), bootstrap=20)
+    assert result.held_out is not None
+    assert result.held_out.accuracy[:, 0].mean() > 0.9
+    frame = result.to_frame()
+    assert set(frame["verdict on shape"]) == {"maybe by group"}
+    assert "maybe by group" not in set(frame["verdict on colour"])
+    words = " ".join(result.describe().split())
+    assert "but values depend on the group: perhaps by what its trials share" in words
+    assert "maybe by group" in result.to_html()
+
+
 def test_few_dimensions_question_p_of_parallelism():
     rng = np.random.default_rng(0)
     rows = np.array(list(product(range(4), range(4))))

@@ -163,7 +163,9 @@ class Measurement:
             the number of values (a readout without any information is right less often, as the
             value of a held-out condition is rarer in training), and the verdict in words: "right",
             "wrong", "too few trials", "penalty too small" (where it would be right with a larger
-            one) or "not determined" (where training lacks the value, or leaves sums of parts open).
+            one), "maybe by group" (where values depend on the group, of which readouts could answer
+            by what its trials share) or "not determined" (where training lacks the value, or leaves
+            sums of parts open).
             With several conditions in a set, also its number.
             "all" adds the answers of each output, as `HeldOutReadouts.to_frame` has them, and
             whether saliences alone predict another answer for the right value than all condition

@@ -54,9 +54,14 @@ ALONE = (
     "differ by more than the sampling error of an answer, at 95 %."
 )
 SMALL_PENALTIES = "The penalty is too small where it would be right with a larger one. "
+BY_GROUP = (
+    "Where values depend on the group (the run, the block), readouts may answer by what its trials "
+    "share. "
+)
 SIGNS = {
     "right": ("holds", "✓"), "wrong": ("fails", "✗"), "too few trials": ("open", "○"),
-    "penalty too small": ("open", "○"), "not determined": ("outside", "?"),
+    "penalty too small": ("open", "○"), "maybe by group": ("open", "○"),
+    "not determined": ("outside", "?"),
 }  # fmt: skip
 
 
@@ -331,7 +336,8 @@ def _held_out(measurement: Measurement) -> Html | None:
             "covariance of noise; small numbers are the ends between which 95 % of shares lie in "
             "other recordings of as many trials. The verdict is on the mean answer to as many "
             "trials as there are: right or wrong with a probability of at least 97.5 %, or too few "
-            f"trials to say. {SMALL_PENALTIES * (readouts.classifier is None)}Not determined are "
+            f"trials to say. {SMALL_PENALTIES * (readouts.classifier is None)}"
+            f"{BY_GROUP * bool(readouts.confounded)}Not determined are "
             "values that training lacks, and sums of parts that it leaves open.",
         ),
         tag(

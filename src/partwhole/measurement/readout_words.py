@@ -19,6 +19,7 @@ NO_CHANCE = (
     "often where values are equally frequent, as that of a held-out condition is rarer in training."
 )
 FEW_TRIALS, SMALL_PENALTY, OPEN = "too few trials", "penalty too small", "not determined"
+CONFOUNDED = "maybe by group"
 # Difference of answers to labels of -1 and +1 that is rounding.
 ROUNDING = 1e-9
 
@@ -33,8 +34,9 @@ class Verdicts:
         "right" and "wrong" are those of the mean answer to as many trials as were recorded, if its
         predicted probability in another recording is at least .975; "not determined" stands where
         training lacks the value, or leaves sums of parts open although it has all values of the
-        condition; "penalty too small" where the answer would be right with a larger one; else there
-        are too few trials to say.
+        condition; "maybe by group" where values depend on the group, of which readouts could answer
+        by what its trials share; "penalty too small" where the answer would be right with a larger
+        one; else there are too few trials to say.
     lacking : bool array, shape (R, labels)
         Whether the condition's value is in no training condition, so that no readout answers it.
     """
@@ -57,6 +59,7 @@ def verdicts_of(readouts: HeldOutReadouts) -> Verdicts:
     words[readouts.certainty <= 1.0 - SURE] = WRONG
     if readouts.larger_certainty is not None:
         words[(words == FEW_TRIALS) & (readouts.larger_certainty >= SURE)] = SMALL_PENALTY
+    words[:, [name in readouts.confounded for name in readouts.labels]] = CONFOUNDED
     words[of_labels | ~known] = OPEN
     return Verdicts(tuple(map(tuple, words.tolist())), of_labels)
 
@@ -100,6 +103,8 @@ def readout_in_words(readouts: HeldOutReadouts, verdicts: Verdicts, label: int) 
     measured = percent(float(readouts.measured_accuracy[~lacking, label].mean()))
     predicted = percent(float(readouts.accuracy[~lacking, label].mean()))
     sentence = f"{name}: right in {measured} of trials, predicted {predicted}"
+    if CONFOUNDED in words:
+        return f"{sentence}, but values depend on the group: perhaps by what its trials share"
     sentence += f"; right at {words.count(RIGHT)}, wrong at {words.count(WRONG)}"
     if few := words.count(FEW_TRIALS):
         sentence += f", too few trials to say at {few}"

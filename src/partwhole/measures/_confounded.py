@@ -31,9 +31,9 @@ def groups_beside_values(recording: Recording) -> list[str]:
     listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
     return [
         f"groups are confounded with values of {listed}, some of which are in few groups or more "
-        "frequent in some: shares of right trials of readouts and their verdicts may be those of "
-        "groups and not of values; show every value equally often in every group, or test readouts "
-        "on other groups (--split)"
+        "frequent in some: readouts may answer by what trials of a group share, and predictions of "
+        "them, too; show every value equally often in every group, or test readouts on other "
+        "groups (--split)"
     ]
 
 

@@ -14,7 +14,7 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._types import NonNegative, Seed
 from partwhole.features.subsets import overlap_sets
-from partwhole.measures._confounded import groups_beside_values
+from partwhole.measures._confounded import confounded, groups_beside_values
 from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures._rows import averaging
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
@@ -258,6 +258,7 @@ def _held_out(
         over_neurons=spread,
         notes=notes,
         classifier=classifier,
+        confounded=tuple(name for name in confounded(recording) if name in labels),
     )
     if classifier is not None:
         return readouts

@@ -73,6 +73,8 @@ class HeldOutReadouts:
         Whether answers with numbers vary much between training sets, and which penalty would help;
         of classifiers, that intervals of answers are too short.
     classifier : LDA or SVM or None
+    confounded : tuple of str
+        The components whose values depend on a trial's group: readouts may answer by the group.
 
     Examples
     --------
@@ -111,6 +113,7 @@ class HeldOutReadouts:
     over_neurons: float = np.nan
     notes: tuple[str, ...] = ()
     classifier: LDA | SVM | None = None
+    confounded: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Return the sizes, and how far predictions and readouts differ."""
