@@ -9,6 +9,7 @@ import numpy as np
 
 from partwhole._checks import require
 from partwhole._types import Real, Seed
+from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures.readouts import LDA, SVM, HeldOutReadouts
 from partwhole.measures.readouts.classified import Classifiers
 from partwhole.measures.readouts.noise import penalty_of
@@ -58,7 +59,7 @@ def classifier_of(
             "a Python without it",
             'run pip install "partwhole[digits]", or use classifier="lda"',
         )
-        responses = recording.pseudo_trials(seed).responses
+        responses = pseudo_trials(recording, seed).responses
         kind = SVM(C=1.0 / penalty_of(None, responses))
     if not isinstance(held_out, str) or held_out != "none":
         answered = targets_of(None, recording, conditions)

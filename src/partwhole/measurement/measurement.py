@@ -399,7 +399,7 @@ def measure(
     if not isinstance(held_out, str) or held_out != "none":
         # Whitened saliences are of responses in other units than those that are read out.
         known = of_neurons if whiten == "none" else salience(static)
-        readouts, reason = _readouts(rest, known, held_out, readout, ridge, seed, progress)
+        readouts, reason = _readouts(static, known, held_out, readout, ridge, seed, progress)
         notes += reason
     return Measurement(
         recording,

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from partwhole._checks import require
 from partwhole._types import Seed
 from partwhole.measures._group_means import GroupMeans
+from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures._rows import averaging, coordinates
 from partwhole.measures._trial_means import TrialMeans
 from partwhole.recordings import Recording
@@ -23,7 +24,7 @@ def condition_means(recording: Recording, *, center: bool = True, seed: Seed = 0
 
     Conditions that no two trials have, or no two groups, are left out with a note.
     """
-    recording = recording.averaged().pseudo_trials(seed)
+    recording = pseudo_trials(recording.averaged(), seed)
     repeated = repeated_conditions(recording)
     unit = "trial" if recording.groups is None else "group"
     lack = int(np.sum(~repeated))
@@ -45,6 +46,28 @@ def condition_means(recording: Recording, *, center: bool = True, seed: Seed = 0
         return TrialMeans(conditions, trials, index, columns, scale, center, notes)
     groups = np.unique(recording.groups[kept], return_inverse=True)[1].ravel()
     return _group_means(conditions, columns, index, groups, scale, center, notes)
+
+
+def degrees_of(means: Means, gradient: Float[np.ndarray, "T q"]) -> float:
+    """Return the degrees of freedom of the error of a function of means, by Satterthwaite.
+
+    A condition with few trials has few, however many the others have. Two trials may be alike by
+    chance, as if their part in the error were small: the fewer degrees count of those by measured
+    parts, and by parts under equal noise. Of groups that each have all conditions they are one
+    less than there are groups.
+    """
+    if not isinstance(means, TrialMeans):
+        return float(means.degrees)
+    parts = (
+        np.bincount(means.index, means.influence(gradient) ** 2),
+        np.sum(gradient**2, axis=1) / means.counts,
+    )
+    squares = [float(np.sum(of**2 / (means.counts - 1.0))) for of in parts]
+    # Without noise any number will do.
+    return min(
+        float(of.sum()) ** 2 / square if square > 0.0 else float(means.degrees)
+        for of, square in zip(parts, squares, strict=True)
+    )
 
 
 def repeated_conditions(recording: Recording) -> Bool[np.ndarray, " T"]:

@@ -14,7 +14,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import ProperFraction, Seed
 from partwhole.features.subsets import set_of
-from partwhole.measures._means import condition_means
+from partwhole.measures._means import condition_means, degrees_of
 from partwhole.measures._trial_means import Form
 from partwhole.recordings import Recording
 
@@ -194,8 +194,6 @@ def marginal_variances(
     notes = list(means.notes)
     if not total > 0:
         notes.append("differences between conditions are not above their noise: add trials")
-    degrees = means.degrees if over == "trials" else recording.n_neurons - 1
-    quantile = float(t.ppf(0.5 + 0.5 * confidence, degrees))
     whole = means.quadratic_by_neuron(_centred, everything) if over == "neurons" else None
     variances: dict[tuple[int, ...], float] = {}
     shares, intervals, dof = {}, {}, {}
@@ -205,11 +203,13 @@ def marginal_variances(
         variances[chosen], shares[chosen] = unit * part / n_conditions, share
         dof[chosen] = round(float(diagonal.sum()))
         if whole is None:
-            errors = means.influence(2.0 / total * (form(means.means) - share * means.means))
+            gradient = 2.0 / total * (form(means.means) - share * means.means)
+            errors, degrees = means.influence(gradient), degrees_of(means, gradient)
         else:
             parts = (means.quadratic_by_neuron(form, diagonal) - share * whole) / total
             errors = (parts - parts.mean()) * np.sqrt(len(parts) / (len(parts) - 1.0))
-        width = quantile * float(np.sqrt(np.sum(errors**2)))
+            degrees = len(parts) - 1.0
+        width = float(t.ppf(0.5 + 0.5 * confidence, degrees)) * float(np.sqrt(np.sum(errors**2)))
         intervals[chosen] = (share - width, share + width)
     return MarginalVariances(
         recording.names, variances, shares, intervals, dof, unit * total / n_conditions,

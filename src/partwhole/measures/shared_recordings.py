@@ -12,7 +12,8 @@ import numpy as np
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole._types import ProperFraction, Seed
-from partwhole.measures._means import Means, condition_means, repeated_conditions
+from partwhole.measures._means import Means, condition_means, degrees_of, repeated_conditions
+from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures._squares import Moments, moments
 from partwhole.measures._trial_means import squares_of_product
 from partwhole.recordings import Recording
@@ -211,9 +212,8 @@ def _estimates(
         "alignment": 1.0 / sqrt(of[0].square * of[1].square),
     }
     values = {name: overlap * factor for name, factor in scale.items()}
-    degrees = min(m.degrees for m in means)
-    quantile = float(t.ppf(0.5 + 0.5 * confidence, degrees))
     variance = dict.fromkeys(scale, 0.0)
+    degrees = dict.fromkeys(scale, np.inf)
     for side, moment, gradient in zip(means, of, gradients, strict=True):
         y = side.means
         by_trace = 2.0 * y / moment.trace
@@ -224,7 +224,11 @@ def _estimates(
         }
         for name, slope in slopes.items():
             variance[name] += float(np.sum(side.influence(slope) ** 2))
-    widths = {name: quantile * sqrt(number) for name, number in variance.items()}
+            degrees[name] = min(degrees[name], degrees_of(side, slope))
+    widths = {
+        name: float(t.ppf(0.5 + 0.5 * confidence, degrees[name])) * sqrt(number)
+        for name, number in variance.items()
+    }
     return values, {name: (values[name] - w, values[name] + w) for name, w in widths.items()}
 
 
@@ -261,7 +265,7 @@ def _matched(a: Recording, b: Recording, center: bool, seed: Seed) -> tuple[Mean
         f"{', '.join(a.names)} and {', '.join(b.names)}",
         "build both from tables with the same columns",
     )
-    pair = [recording.averaged().pseudo_trials(seed) for recording in (a, b)]
+    pair = [pseudo_trials(recording.averaged(), seed) for recording in (a, b)]
     places = [_places(recording) for recording in pair]
     common = [label for label in places[0] if label in places[1]]
     require(

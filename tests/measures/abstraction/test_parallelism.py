@@ -354,20 +354,3 @@ def test_errors(recording, sentence):
     with pytest.raises(InputError) as refusal:
         parallelism(recording)
     assert str(refusal.value) == sentence
-
-
-def test_a_condition_with_two_trials_has_the_degrees_of_two_trials():
-    """Noise of the others is nearly none, so that its single degree of freedom is what counts."""
-    rng = np.random.default_rng(0)
-    rows, means = population(rng, (2, 2), neurons=30)
-    counts = np.array([2, 40, 40, 40])
-    index = np.repeat(np.arange(4), counts)
-    noise = rng.normal(size=(len(index), 30)) * np.array([0.3, 1e-4, 1e-4, 1e-4])[index, None]
-    recording = recording_of(means[index] + noise, rows[index])
-    wide, narrow = (
-        np.ptp(parallelism(recording, repetitions=0, confidence=level).interval[0])
-        for level in (0.95, 0.5)
-    )
-    # Student's t with one degree of freedom is the tangent of the quantile's angle.
-    expected = np.tan(0.475 * np.pi) / np.tan(0.25 * np.pi)
-    assert wide / narrow == pytest.approx(expected, rel=0.01)

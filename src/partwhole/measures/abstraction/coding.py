@@ -15,8 +15,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from partwhole.measures._graded import coding_contrasts
-from partwhole.measures._means import Means
-from partwhole.measures._trial_means import TrialMeans
+from partwhole.measures._means import Means, degrees_of
 
 # Squared lengths that are fewer standard errors above 0 leave their ratios with a bias.
 PRECISE = 3.0
@@ -110,29 +109,7 @@ class CodingVectors:
         weights = np.concatenate([np.ones(len(self.counts)), -1.0 - score * self.others])
         # Influences count products of noise twice, and what these contribute is the least.
         noise = float(means.excess_covariance(rows, sparse.csr_matrix(weights))[0, 0])
-        return sqrt(max(variance - noise, noise, 0.0)) / lengths, degrees(means, gradient)
-
-
-def degrees(means: Means, gradient: Float[np.ndarray, "T q"]) -> float:
-    """Return the degrees of freedom of the error of a function of means, by Satterthwaite.
-
-    A condition with few trials has few, however many the others have. Two trials may be alike by
-    chance, as if their part in the error were small: the fewer degrees count of those by measured
-    parts, and by parts under equal noise. Of groups that each have all conditions they are one
-    less than there are groups.
-    """
-    if not isinstance(means, TrialMeans):
-        return float(means.degrees)
-    parts = (
-        np.bincount(means.index, means.influence(gradient) ** 2),
-        np.sum(gradient**2, axis=1) / means.counts,
-    )
-    squares = [float(np.sum(of**2 / (means.counts - 1.0))) for of in parts]
-    # Without noise any number will do.
-    return min(
-        float(of.sum()) ** 2 / square if square > 0.0 else float(means.degrees)
-        for of, square in zip(parts, squares, strict=True)
-    )
+        return sqrt(max(variance - noise, noise, 0.0)) / lengths, degrees_of(means, gradient)
 
 
 def _size(influence: np.ndarray) -> float:
