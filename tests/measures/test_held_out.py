@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 
 from partwhole._checks import InputError
 from partwhole.measures import salience
-from partwhole.measures.readouts import held_out_readouts, predict_readout
+from partwhole.measures.readouts import by_saliences, held_out_readouts, predict_readout
 from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.svm import SVM
 from partwhole.recordings import Recording, from_trials
@@ -470,3 +470,22 @@ def test_single_trials_of_most_conditions_are_predicted_where_neurons_outnumber_
     # Shares of a hundred conditions have a standard error of .03.
     difference = readouts.accuracy.mean(axis=0) - readouts.measured_accuracy.mean(axis=0)
     assert np.abs(difference).max() < 0.1
+
+
+@pytest.mark.parametrize("targets", [None, "component 1"])
+def test_answers_from_saliences_are_those_of_each_set(monkeypatch, targets):
+    """In a balanced grid they follow from those to one condition, by exchanging values."""
+    rng = np.random.default_rng(5)
+    rows = np.repeat(list(product(range(3), range(2), range(4))), 6, axis=0)
+    means = sum(rng.normal(size=(4, 30))[column] for column in rows.T)
+    whole = from_trials(means + 2.0 * rng.normal(size=means.shape), rows)
+    saliences = salience(whole)
+    quick = held_out_readouts(whole, targets, saliences=saliences).from_saliences
+    monkeypatch.setattr(by_saliences, "_are_alike", lambda *of: False)
+    each = held_out_readouts(whole, targets, saliences=saliences).from_saliences
+    np.testing.assert_allclose(quick, each, atol=1e-8)
+    assert np.ptp(each, axis=0).min() > 0.1
+    # With fewer trials of a condition they are not alike.
+    monkeypatch.undo()
+    uneven = held_out_readouts(whole.select(np.arange(2, len(rows))), saliences=saliences)
+    assert not np.allclose(np.abs(uneven.from_saliences[:, 3]), abs(uneven.from_saliences[0, 3]))

@@ -19,6 +19,7 @@ from partwhole.measures._offsets import pseudo_trials
 from partwhole.measures._rows import averaging
 from partwhole.measures._side_by_side import one_thread_each, side_by_side
 from partwhole.measures.readouts.answers import Answers
+from partwhole.measures.readouts.by_saliences import answers_by_saliences
 from partwhole.measures.readouts.classified import Classifiers
 from partwhole.measures.readouts.condition_noise import noise_of_conditions, relative_noise
 from partwhole.measures.readouts.equivalent import answers_without
@@ -205,7 +206,7 @@ def _held_out(
         predictions = fit.predicted(of_conditions, sets, read, products, threads)
     else:
         predictions = answers_without(
-            of_conditions, sets, trials, by_condition, least, read, products, threads
+            of_conditions, sets, trials, by_condition, least, read, threads=threads
         )
     rows: list[tuple[np.ndarray, ...]] = []
     with bar("held-out conditions", len(sets), shown=progress) as advance:
@@ -215,6 +216,10 @@ def _held_out(
     predicted, between, within, accuracy, measured, right, from_saliences = (
         np.concatenate(part) for part in zip(*rows, strict=True)
     )
+    if products is not None and classifier is None:
+        from_saliences = answers_by_saliences(
+            of_conditions, products, sets, answered, least, threads
+        )
     notes = tuple(groups_beside_values(recording))
     if not labelled:
 

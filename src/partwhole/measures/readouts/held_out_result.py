@@ -44,7 +44,8 @@ class HeldOutReadouts:
         Predicted: mean answer, over training sets and trials. Measured: mean answer of the readout
         that was trained on the trials of all other conditions.
     from_saliences : float array, shape (R, k), or None
-        Predicted with the overlap kernel of measured saliences in place of measured means.
+        Predicted with the overlap kernel of measured saliences in place of measured means, and the
+        noise of all trials.
     labels : tuple of str
         The components whose values the readouts answer with, "answer" for labels that were passed;
         none for other targets.
