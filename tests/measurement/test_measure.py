@@ -170,10 +170,16 @@ def test_values_around_a_circle_are_near_those_that_are(frequency, nearest):
 
 
 def test_an_order_that_many_others_equal_is_said_to_be_one():
-    grading = replace(plain().gradings[0], kind="circular", circular=0.8, p_circular=0.333)
+    grading = replace(
+        plain().gradings[0], kind="circular", circular=0.8, p_circular=0.333, values=(1, 2, 3, 4)
+    )
     assert grading_in_words(grading) == (
         "shape: some values are more alike than others, perhaps as on a circle (steps around it "
         "explain 80 %, but 33 % of all orders of the values explain as much)"
+    )
+    # The order of text is that of the alphabet.
+    assert grading_in_words(replace(grading, values=("disc", "kite", "ring", "star"))) == (
+        "shape: some values are more alike than others, in no order that these trials show"
     )
 
 

@@ -248,13 +248,13 @@ def structure_in_words(measurement: Measurement) -> str:
 def grading_in_words(grading: GradedSimilarity) -> str:
     """Return how the values of a component differ, in a sentence without its full stop."""
     name = grading.component
+    # Text has no order but that of the alphabet, or of a category.
+    is_text = any(isinstance(value, str) for value in grading.values)
     if grading.kind == "flat":
         return f"{name}: no two values are measurably more alike than others"
     if grading.kind == "irregular":
         order = ", ".join(labels_in_words(grading.values)[:MOST_VALUES])
         more = ", \u2026" * (len(grading.values) > MOST_VALUES)
-        # Text has no order but that of the alphabet, or of a category.
-        is_text = any(isinstance(value, str) for value in grading.values)
         remedy = " (numbers as labels have an order of their own)" * is_text
         return (
             f"{name}: in these neurons some values are more alike than others, but not in the "
@@ -267,6 +267,8 @@ def grading_in_words(grading: GradedSimilarity) -> str:
     # Without their noise shares can lie above 1 by chance.
     explained = f"steps {'along' if line else 'around'} it explain {percent(min(share, 1.0))}"
     shape = "on a line" if line else "on a circle"
+    if chance >= BY_CHANCE and is_text:
+        return f"{name}: some values are more alike than others, in no order that these trials show"
     if chance >= BY_CHANCE:
         return (
             f"{name}: some values are more alike than others, perhaps as {shape} ({explained}, but "
