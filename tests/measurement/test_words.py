@@ -719,6 +719,26 @@ def test_readouts_that_may_answer_by_the_run_have_no_verdict():
     assert "maybe by group" in result.to_html()
 
 
+def test_shares_that_are_not_as_predicted_are_noted():
+    # The gain of a trial multiplies means: its noise has another direction at each condition.
+    rng = np.random.default_rng(4)
+    rows = np.repeat(list(product(range(3), range(3))), 80, axis=0)
+    means = 1.0 + rng.normal(size=(3, 40))[rows[:, 0]] + rng.normal(size=(3, 40))[rows[:, 1]]
+    noise = 1.5 * rng.normal(size=means.shape)
+    gain = np.exp(1.5 * rng.normal(size=(len(rows), 1)))
+    plain, multiplied = (
+        quick(pw.recordings.from_trials(factor * means + noise, rows), bootstrap=20)
+        for factor in (1.0, gain)
+    )
+    beginning = "readouts of component 0 are right in "
+    assert not any(note.startswith("readouts of component") for note in plain.notes)
+    (note,) = [note for note in multiplied.notes if note.startswith(beginning)]
+    frame = multiplied.to_frame()
+    shares = frame[[f"accuracy of component 0, {kind}" for kind in ("measured", "predicted")]]
+    words = [f"{100 * share:.0f} %" for share in shares.mean()]
+    assert note.startswith(f"{beginning}{words[0]} of trials and not in the predicted {words[1]}, ")
+
+
 def test_few_dimensions_question_p_of_parallelism():
     rng = np.random.default_rng(0)
     rows = np.array(list(product(range(4), range(4))))

@@ -431,7 +431,7 @@ def _readouts(
     progress: bool,
 ) -> tuple[HeldOutReadouts | None, list[str]]:
     """Return readouts of held-out conditions, and notes or the reason why there are none."""
-    from partwhole.measurement.readout_words import penalty_in_words
+    from partwhole.measurement.readout_words import off_in_words, penalty_in_words
 
     n_conditions = recording.n_conditions
     n, p = recording.responses.shape
@@ -465,6 +465,7 @@ def _readouts(
     # Pseudo-trials of several sessions have no groups.
     if recording.groups is not None and len(recording.blocks) == 1:
         notes.append("predictions of readouts take noise as independent, also within a group")
+    notes += off_in_words(readouts)
     if penalty := penalty_in_words(readouts):
         notes.append(penalty)
     return readouts, notes

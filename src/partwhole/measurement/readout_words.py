@@ -22,6 +22,8 @@ FEW_TRIALS, SMALL_PENALTY, OPEN = "too few trials", "penalty too small", "not de
 CONFOUNDED = "maybe by group"
 # Difference of answers to labels of -1 and +1 that is rounding.
 ROUNDING = 1e-9
+# Difference of shares of right trials, and standard errors of it, above which predictions are off.
+OFF, ERRORS = 0.05, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,3 +202,30 @@ def penalty_in_words(readouts: HeldOutReadouts) -> str:
         "trials, where readouts with a small penalty do worst: of answers that are open with "
         f"ridge={readouts.ridge:.2g}, {small} would be right with ridge={readouts.larger_ridge:.3g}"
     )
+
+
+def off_in_words(readouts: HeldOutReadouts) -> list[str]:
+    """Return of which components shares of right trials are not as predicted, on average.
+
+    By more than test trials explain: of noise that is the same at all conditions but for its size,
+    no component of 160 was, in recordings of 9 to 20 conditions and 8 to 40 trials of each.
+    """
+    lacking, notes = verdicts_of(readouts).lacking, []
+    for j, name in enumerate(readouts.labels):
+        tested = ~lacking[:, j]
+        if not tested.any():
+            continue
+        measured, predicted = (
+            shares[tested, j] for shares in (readouts.measured_accuracy, readouts.accuracy)
+        )
+        share = 0.5 * (measured + predicted)
+        variances = share * (1.0 - share) / readouts.n_trials[tested]
+        off = float(np.mean(measured - predicted))
+        if abs(off) > max(OFF, ERRORS * float(np.sqrt(variances.sum())) / len(share)):
+            notes.append(
+                f"readouts of {name} are right in {percent(float(measured.mean()))} of trials and "
+                f"not in the predicted {percent(float(predicted.mean()))}, by more than chance: "
+                "noise may grow with responses, or have other directions at some conditions, which "
+                "predicted shares leave out; verdicts rest on mean answers"
+            )
+    return notes
