@@ -60,6 +60,7 @@ ORDER: Reasons = {
         "tasks.ComposedImages.draw": "rows",
         "tasks.AttributeSpace.render": "is_train",
         "tasks.ConceptSpace.sample": "is_train",
+        "tasks.PublishedTriangleSpace.sample": "is_train",
         "tasks.split_classes": "images,labels",
         "training.bits_per_dimension": "samples,conditions",
         "training.train_concept_classifier": "images,components",

@@ -60,7 +60,8 @@ class ShapeAttributes:
     colour : float array, shape (n, 3)
         Of the shape: red, green and blue in 0..1.
     size : float array, shape (n,)
-        Radius of the circle, above 0 and at most 1; a triangle has the circle's area.
+        Radius of the circle, above 0 and at most 1; a triangle has the circle's area, but
+        for those of `published_triangles`, which have 1.155 times it.
     background : float array, shape (n, 3)
         Red, green and blue in 0..1.
 

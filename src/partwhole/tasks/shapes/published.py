@@ -44,7 +44,9 @@ def circles(
         Makes a third concept, background light or dark, all channels .5 + b/2 or .5 - b/2 with a
         jitter of b/8; in 0..0.8, above 0. None for no such concept.
     shapes : sequence of str, keyword-only, default ("circle",)
-        "circle", "triangle" or both, which makes a concept of them, the first one.
+        "circle", "triangle" or both, which makes a concept of them, the first one. Triangles are
+        equilateral, of the circle's area, and point up; `published_triangles`, of
+        `partwhole.tasks.shapes.triangles`, has the published ones, 15 % larger and pointing right.
 
     Returns
     -------

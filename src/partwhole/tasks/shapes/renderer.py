@@ -37,7 +37,8 @@ def render_shapes(
 
     .. math:: G = \mathrm{clip}(m c + (1 - m) b + \mathrm{noise} \cdot z,\ 0,\ 1).
 
-    Pictures are upright: rows run downwards, and triangles point upwards.
+    Pictures are upright: rows run downwards. Triangles are equilateral, have the circle's area, and
+    point upwards; the published ones are in `partwhole.tasks.shapes.triangles`.
 
     Parameters
     ----------

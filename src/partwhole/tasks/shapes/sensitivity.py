@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -19,7 +20,13 @@ from partwhole.tasks.shapes.attributes import (
     to_columns,
 )
 from partwhole.tasks.shapes.graph import concept_graph
-from partwhole.tasks.shapes.renderer import INRADIUS, clean_images, grid, shape_masks, spread
+from partwhole.tasks.shapes.renderer import INRADIUS, grid, shape_masks, spread
+from partwhole.tasks.shapes.triangles import (
+    SIDE,
+    PublishedTriangleSpace,
+    mixed,
+    published_masks,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +104,8 @@ def concept_signal(
     graph = concept_graph(space)
     means = space.mean_attributes()
     columns = to_columns(means)
-    pixels = shape_masks(means, side, blur=blur)[..., None]
+    published = isinstance(space, PublishedTriangleSpace)
+    pixels = _masks_of(space)(means, side, blur=blur)[..., None]
     rows = []
     pair = np.concatenate([graph.edges, graph.edges[:, ::-1]])
     concepts = np.tile(graph.concepts, 2)
@@ -115,7 +123,7 @@ def concept_signal(
             change = (1.0 - pixels[first]) * away[0, COLUMNS["background"]]
         else:
             ends = np.concatenate([class_index + step * away, class_index - step * away])
-            ahead, behind = smooth_masks(from_columns(ends), side, blur=blur)
+            ahead, behind = smooth_masks(from_columns(ends), side, blur=blur, published=published)
             contrast = means.colour[first] - means.background[first]
             change = ((ahead - behind) / (2.0 * step))[..., None] * contrast
         rows.append(
@@ -128,7 +136,7 @@ def concept_signal(
 
 
 def smooth_masks(
-    attributes: ShapeAttributes, side: int, *, blur: Real | None = None
+    attributes: ShapeAttributes, side: int, *, blur: Real | None = None, published: bool = False
 ) -> Float[np.ndarray, "n side side"]:
     r"""Return blurred masks in the limit of many pixels, smooth in size and place.
 
@@ -149,6 +157,8 @@ def smooth_masks(
         Pixels to a side, at least 4.
     blur : float, keyword-only, default None
         Standard deviation in pixels, above 0; None for side / 32.
+    published : bool, keyword-only, default False
+        Whether triangles are those of `published_triangles`; there S is taken column by column.
 
     Returns
     -------
@@ -188,21 +198,32 @@ def smooth_masks(
         nodes, weights = np.polynomial.legendre.leggauss(
             NODES + int(NODES_PER_BLUR * size / deviation)
         )
+        along, across = x, y
         if kind == 0:
             # By the angle: the width then vanishes at both ends without a root.
             angle = 0.5 * np.pi * nodes
             u, half = size * np.sin(angle), size * np.cos(angle)
             weights = 0.5 * np.pi * weights * half
+        elif published:
+            along, across, height = y, x, SIDE * size
+            u = 0.5 * height * (1.0 + nodes) - INRADIUS * size
+            half, weights = 0.25 * height * (1.0 - nodes), 0.5 * height * weights
         else:
             inner = INRADIUS * size
             u = inner * (1.5 * nodes - 0.5)
             half, weights = (u + 2.0 * inner) / np.sqrt(3.0), 1.5 * inner * weights
-        rows = np.exp(-0.5 * ((x + u - points[:, None]) / deviation) ** 2)
-        rows *= weights / (np.sqrt(2.0 * np.pi) * deviation)
-        ends = (y + side_of * half[:, None] - points for side_of in (1.0, -1.0))
+        lines = np.exp(-0.5 * ((along + u - points[:, None]) / deviation) ** 2)
+        lines *= weights / (np.sqrt(2.0 * np.pi) * deviation)
+        ends = (across + side_of * half[:, None] - points for side_of in (1.0, -1.0))
         upper, lower = (ndtr(end / deviation) for end in ends)
-        masks[i] = rows @ (upper - lower)
+        mask = lines @ (upper - lower)
+        masks[i] = mask.T if published and kind == 1 else mask
     return masks
+
+
+def _masks_of(space: ConceptSpace) -> Callable[..., Float[np.ndarray, "n side side"]]:
+    """Return what draws the masks of a space's pictures."""
+    return published_masks if isinstance(space, PublishedTriangleSpace) else shape_masks
 
 
 @door
@@ -239,7 +260,8 @@ def pixel_distances(
     """
     import pandas as pd
 
-    images = clean_images(space.mean_attributes(), side, blur=blur)
+    means = space.mean_attributes()
+    images = mixed(means, _masks_of(space)(means, side, blur=blur))
     graph = concept_graph(space)
     rows = []
     for first in range(space.n_classes):
