@@ -1,8 +1,8 @@
 """A generative model in concept space: its path, its capability and its emergence.
 
 Further names are in the modules: the law of emergence and its times in `law`, the heading and the
-turning point of a path in `turning`, readings between two values in `coordinates`; results are
-classes of the module of their function.
+turning point of a path in `turning`, readings between two values in `coordinates`, a regression
+that reads concepts in numbers in `regressor`; results are classes of the module of their function.
 """
 
 from partwhole.measures.concepts.calibration import calibration
