@@ -69,6 +69,7 @@ ORDER = {
         "stopping",
         "rescaling",
         "relu_features",
+        "relu_rescaling",
         "correlated_features",
         "class_finetuning",
     ),

@@ -263,15 +263,16 @@ def test_the_kernel_is_that_of_the_features_automatic_differentiation_gives(feat
 
 
 @pytest.mark.parametrize("n", [5, 30])  # fewer and more samples than units
-def test_probing_is_ridge_regression_on_hidden_units(n):
+@pytest.mark.parametrize("intercept", [False, True])
+def test_probing_is_ridge_regression_on_hidden_units(n, intercept):
     each, networks = problem(2, n, n_test=50), start(2)
     x, y, at, wanted = map(each, ("inputs", "targets", "test_inputs", "test_targets"))
     ridges = np.logspace(-3, 2, 6)
-    found = relu_probing(networks, x, y, ridges=ridges, test=(at, wanted))
+    found = relu_probing(networks, x, y, intercept=intercept, ridges=ridges, test=(at, wanted))
     for run in range(2):
         units, test = (np.maximum(points[run] @ of(networks, run)[0].T, 0) for points in (x, at))
         for place, ridge in enumerate(ridges):
-            model = Ridge(ridge, fit_intercept=False, solver="svd").fit(units, y[run])
+            model = Ridge(ridge, fit_intercept=intercept, solver="svd").fit(units, y[run])
             losses = [
                 ((model.predict(a) - b[run]) ** 2).mean() for a, b in ((units, y), (test, wanted))
             ]
@@ -380,6 +381,8 @@ def test_bad_tasks_and_probing_are_refused():
         probe(start(2), x, y, ridges=[0.0, 1.0])
     with pytest.raises(InputError, match="a test loss needs something to test on; got no test sam"):
         _ = relu_probing(start(2), x, y).best_loss
+    with pytest.raises(InputError, match="from two samples or more; got one; pass more, or int"):
+        probe(start(2), x[:, :1], y[:, :1], intercept=True)
 
 
 @pytest.mark.parametrize("tested", [False, True])

@@ -131,12 +131,15 @@ def relu_probing(
     targets: Float[np.ndarray, "runs n"],
     *,
     features: Features = "hidden",
+    intercept: bool = False,
     ridges: Sequence[Real] | Float[np.ndarray, " p"] | None = None,
     test: Pair | None = None,
 ) -> ProbingRuns:
     r"""Fit the main task by ridge regression on features of pretrained networks.
 
-    .. math:: \min_u \; |y - \Phi u|^2 + \rho |u|^2
+    .. math:: \min_{u, b} \; |y - \Phi u - b|^2 + \rho |u|^2
+
+    with b = 0 unless there is an intercept.
 
     Parameters
     ----------
@@ -148,6 +151,8 @@ def relu_probing(
     features : {"hidden", "tangent"}, keyword-only, default "hidden"
         "hidden" is linear probing, on the hidden units; "tangent" uses the gradients of the output
         in all weights.
+    intercept : bool, keyword-only, default False
+        Fit a constant too, without a penalty. The networks themselves have none.
     ridges : sequence of float, keyword-only, default None
         Values of rho, above 0; None for the published ones, 100 from 1e-5 to 1e10.
     test : pair of float arrays, keyword-only, default None
@@ -161,16 +166,17 @@ def relu_probing(
     ------
     InputError
         For arrays or networks that don't fit together or aren't finite, penalties that are not
-        above 0, and work that takes over 8 GiB.
+        above 0, an intercept from a single sample, and work that takes over 8 GiB.
 
     Notes
     -----
-    Lippl & Lindsey (NeurIPS 2024), published code, which selects the penalty on the test
-    set; without an intercept here, as the networks have none. Tangent features give nearly the
-    errors of hidden units, as in the published numbers, only if the readout is small: pass
-    `for_finetuning(...)` for these. All penalties come from one eigendecomposition of the kernel,
-    and errors on samples left out from
-    :math:`e_i = \alpha_i / (K + \rho)^{-1}_{ii}` with :math:`\alpha = (K + \rho)^{-1} y`.
+    Lippl & Lindsey (NeurIPS 2024), published code, which has an intercept and selects the penalty
+    on the test set. Tangent features give nearly the errors of hidden units, as in the published
+    numbers, only if the readout is small: pass `for_finetuning(...)` for these. All penalties
+    come from one eigendecomposition of the kernel, and errors on samples left out from
+    :math:`e_i = \alpha_i / (K + \rho)^{-1}_{ii}` with :math:`\alpha = (K + \rho)^{-1} y`. With an
+    intercept, kernel and targets are those of differences between samples: both are projected off
+    the constant vector.
 
     Examples
     --------
@@ -187,6 +193,12 @@ def relu_probing(
     """
     runs, _, d = inputs.shape
     task = checked_samples(inputs, targets, (d,), 1, runs, np.dtype(float))
+    require(
+        not intercept or inputs.shape[1] > 1,
+        "an intercept is fitted from two samples or more",
+        "one",
+        "pass more, or intercept=False",
+    )
     names = "test inputs", "test targets"
     double = np.dtype(float)
     tests = None if test is None else checked_samples(
@@ -203,7 +215,7 @@ def relu_probing(
     _require_memory(task, tests, weights[0].shape[1], penalties.size)
     hidden, readout = (layer.astype(float) for layer in weights)
     fits = [
-        _fitted(task, tests, run, hidden[run], readout[run, 0], features, penalties)
+        _fitted(task, tests, run, hidden[run], readout[run, 0], features, intercept, penalties)
         for run in range(runs)
     ]
     test_losses = [fit[2] for fit in fits if fit[2] is not None]
@@ -243,7 +255,7 @@ def _require_memory(task: Samples, tests: Samples | None, h: int, ridges: int) -
     # All layers and losses; then for one run the unit outputs on both sides of a kernel, twice,
     # the kernels with their decomposition, and the results at each penalty.
     per_run = (
-        2 * h * (n + max(n, n_test)) + n * (4 * n + 4 * ridges) + n_test * (2 * n + 2 * ridges)
+        2 * h * (n + max(n, n_test)) + n * (7 * n + 4 * ridges) + n_test * (2 * n + 2 * ridges)
     )
     needed = 8.0 * (runs * (h * (d + 1) + 3 * ridges) + per_run)
     require_memory(needed, "pass fewer samples, test inputs or penalties, or fewer runs in a call")
@@ -256,12 +268,21 @@ def _fitted(
     hidden: Float[np.ndarray, "h d"],
     readout: Float[np.ndarray, " h"],
     features: Features,
+    intercept: bool,
     ridges: Float[np.ndarray, " m"],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return the training, leave-one-out and test losses of one run, for all penalties."""
     x, y = (np.asarray(array, dtype=float) for array in task.of(run))
     y = y[:, 0]
-    size, vectors = np.linalg.eigh(kernel(hidden, readout, x, x, features))
+    gram = kernel(hidden, readout, x, x, features)
+    if intercept:  # an orthonormal basis of all that is orthogonal to the constant vector
+        columns = np.eye(len(y))
+        columns[:, 0] = 1.0
+        basis = np.linalg.qr(columns)[0][:, 1:]
+        size, vectors = np.linalg.eigh(basis.T @ gram @ basis)
+        vectors = basis @ vectors
+    else:
+        size, vectors = np.linalg.eigh(gram)
     # Rounding makes some eigenvalues of absent directions negative.
     inverse = 1.0 / (np.maximum(size, 0.0)[:, None] + ridges)
     duals = vectors @ (inverse * (vectors.T @ y)[:, None])
@@ -270,5 +291,6 @@ def _fitted(
     if tests is None:
         return trained, (left_out**2).mean(axis=0), None
     points, test_targets = (array.astype(float) for array in tests.of(run))
-    gap = kernel(hidden, readout, points, x, features) @ duals - test_targets
+    constant = (y[:, None] - gram @ duals).mean(axis=0) if intercept else 0.0
+    gap = kernel(hidden, readout, points, x, features) @ duals + constant - test_targets
     return trained, (left_out**2).mean(axis=0), (gap**2).mean(axis=0)

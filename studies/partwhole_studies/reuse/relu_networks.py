@@ -18,6 +18,16 @@ from partwhole.training.rescaling import for_finetuning
 
 DIMENSION, AUX_UNITS, N_AUX, N_TEST, BATCH = 15, 6, 1024, 2000, 128
 INIT = READOUT = 1e-3
+# Regression on initial weights costs little: its networks have the published width in all presets.
+KERNEL_UNITS = 1000
+# Regression on hidden units or on slopes in all weights, after pretraining or from first weights.
+TANGENT, RANDOM, KERNEL = "tangent probing", "single-task probing", "single-task kernel"
+REGRESSIONS = {
+    PROBING: ("hidden", True),
+    TANGENT: ("tangent", True),
+    RANDOM: ("hidden", False),
+    KERNEL: ("tangent", False),
+}
 # Of one unit's output on the sphere, and so of any teacher's of unit size, on average over signs.
 VARIANCE = 0.3355
 
@@ -85,9 +95,10 @@ def task(config: Config) -> ReLUTeachers:
 def learned(config: Config) -> Arrays:
     """Return test errors and training losses over the variance of the targets of a cell's networks.
 
-    Arrays have the shape (ways, seeds): "final" is the test error at the end, of regression on
-    hidden units that at the penalty chosen by samples left out; "left" is the training loss of the
-    main task, NaN for regression.
+    Arrays have the shape (ways, seeds): "final" is the test error at the end, of regression that at
+    the penalty chosen by samples left out; "left" is the training loss of the main task, NaN for
+    regression. Where there is regression, "least" is its least test error over penalties, as
+    published, NaN for the others.
 
     Networks are trained in double precision: long training amplifies rounding some 1e5 times, so
     that in single precision an error would depend on the processor, by up to a factor of 3.
@@ -96,7 +107,10 @@ def learned(config: Config) -> Arrays:
     samples = [teachers.sample(seed, config["n"], N_AUX, N_TEST) for seed in seeds]
     errors = np.array([_learn(config, way, samples) for way in config["ways"]])
     errors /= VARIANCE * float(config["magnitude"]) ** 2
-    return {"final": errors[:, 0], "left": errors[:, 1]}
+    arrays = {"final": errors[:, 0], "left": errors[:, 1]}
+    if REGRESSIONS.keys() & set(config["ways"]):
+        arrays["least"] = errors[:, 2]
+    return arrays
 
 
 def start(hidden: int, seeds: tuple[int, ...], outputs: int = 1) -> MLP:
@@ -145,15 +159,16 @@ def _pretrain(
 
 def _learn(
     config: Config, way: str, samples: list[ReLUTeacherSample]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the test error at the end and the training loss, a number for each seed."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return "final", "left" and "least" of a method, a number for each seed."""
     seeds = tuple(config["seeds"])
-    if way == PROBING:
-        test_error = _probe(config, samples).chosen_loss
-        return test_error, np.full_like(test_error, np.nan)
+    without = np.full(len(seeds), np.nan)
+    if way in REGRESSIONS:
+        regression = _regress(config, way, samples)
+        return regression.chosen_loss, without, regression.best_loss
     if way == MULTI:
         runs = _together(config, samples)
-        return runs.final_loss[:, 1], runs.task_loss[:, 1, -1]
+        return runs.final_loss[:, 1], runs.task_loss[:, 1, -1], without
     n, rate = config["n"], float(config["rate"])
     if way == SINGLE:
         rate = float(config.get("rate_single", rate))
@@ -185,7 +200,7 @@ def _learn(
         teachers=[sample.main for sample in samples],
         progress=False,
     )
-    return runs.final_loss, runs.training_loss[:, -1]
+    return runs.final_loss, runs.training_loss[:, -1], without
 
 
 def _together(config: Config, samples: list[ReLUTeacherSample]) -> Runs:
@@ -225,12 +240,19 @@ def _threshold(config: Config) -> float:
     return float(config["threshold"]) * min(1.0, float(config["magnitude"]) ** 2)
 
 
-def _probe(config: Config, samples: list[ReLUTeacherSample]) -> ProbingRuns:
-    """Regress on hidden units of the pretrained networks."""
+def _regress(config: Config, way: str, samples: list[ReLUTeacherSample]) -> ProbingRuns:
+    """Regress on hidden units or on tangent features, with an intercept as published."""
     seeds = tuple(config["seeds"])
+    features, pretrained = REGRESSIONS[way]
+    if pretrained:
+        first = for_finetuning(_pretrained(config), readout_scale=READOUT, seeds=seeds)
+    else:
+        first = start(KERNEL_UNITS, seeds)
     return relu_probing(
-        for_finetuning(_pretrained(config), readout_scale=READOUT, seeds=seeds),
+        first,
         stacked(samples, "inputs"),
         stacked(samples, "targets"),
+        features=features,
+        intercept=True,
         test=(stacked(samples, "test_inputs"), stacked(samples, "test_targets")),
     )

@@ -7,9 +7,9 @@ import pytest
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
+from partwhole.features.dense_kernels import dense_kernel
 from partwhole.networks import MLP
 from partwhole.recommendation.methods import PROBING, SINGLE
-from partwhole.study import published
 from partwhole.tasks.relu_teachers import ReLUTeachers
 from partwhole.training.relu_probing import RIDGES
 from partwhole_studies.reuse import relu_features as study
@@ -36,39 +36,43 @@ def test_variance_is_that_of_the_targets():
     assert spread < 0.01
 
 
-def test_published_readouts_are_one_over_the_number_of_units():
-    """The same task of six units, learned alone, in two published tables."""
-    paper = published(study.__file__, ["task", "way", "n"]).error.sel(way=SINGLE)
-    # Both are over the variance that these readouts give; over their root it would be 6 times.
-    ratio = paper.sel(task=study.ALL) / paper.sel(task="6 reused")
-    np.testing.assert_allclose(np.exp(np.log(ratio.sel(n=slice(16, 128))).mean()), 1, rtol=0.2)
-
-
-def test_published_probing_had_an_intercept():
-    """What it gives where no unit is shared is out of reach without one."""
-    config = study.PRESETS["quick"][0]
-    assert (config["task"], config["n"]) == (study.NONE, 32)
-    networks = runs._pretrained(config | runs.SMALL | {"seeds": list(range(6))})
+def test_regression_on_first_weights_nears_that_with_kernels_of_infinite_width(monkeypatch):
+    """First weights have variance 2e-6 / 15, and readouts 2e-6 over the number of units."""
+    width, d = 10_000, runs.DIMENSION
+    monkeypatch.setattr(runs, "KERNEL_UNITS", width)
+    config = {"seeds": list(range(4)), "correlations": [0.0] * 6, "magnitude": 1.0}
+    samples = [runs.task(config).sample(seed, 64, 0, 500) for seed in config["seeds"]]
     errors = []
-    for seed, hidden in enumerate(np.asarray(networks.weights[0], dtype=float)):
-        sample = runs.task(config).sample(seed, 32, 0, 1000)
-        features = np.maximum(sample.inputs @ hidden.T, 0)
-        tested = np.maximum(sample.test_inputs @ hidden.T, 0)
-        row = []
-        for shift in (0.0, 1.0):
-            middle, level = shift * features.mean(axis=0), shift * sample.targets.mean()
-            size, vectors = np.linalg.eigh((features - middle) @ (features - middle).T)
-            duals = vectors.T @ (sample.targets - level)
-            spread = (np.maximum(size, 0)[:, None] + RIDGES) ** -1 * duals[:, None]
-            fit = (tested - middle) @ (features - middle).T @ (vectors @ spread) + level
-            row.append(((fit - sample.test_targets[:, None]) ** 2).mean(axis=0).min())
-        errors.append(row)
-    without, with_intercept = np.mean(errors, axis=0)
-    paper = published(study.__file__, ["task", "way", "n"]).error
-    paper = runs.VARIANCE * float(paper.sel(task=study.NONE, way=PROBING, n=32))
-    # The standard error of either mean is about a tenth of it.
-    assert with_intercept == pytest.approx(paper, rel=0.15)
-    assert without > 1.2 * paper
+    for sample in samples:
+        units, both = (
+            [
+                dense_kernel(x, 1, kind, other=sample.inputs, weight_variance=(2e-6, 1.0))
+                for x in (sample.inputs, sample.test_inputs)
+            ]
+            for kind in ("nngp", "ntk")
+        )
+        tangent = [width * unit + d * (sums - unit) for unit, sums in zip(units, both, strict=True)]
+        hidden = [width * unit for unit in units]
+        errors.append([centred_regression(*kernels, sample) for kernels in (hidden, tangent)])
+    for way, expected in zip(study.KERNELS, np.mean(errors, axis=0), strict=True):
+        measured = runs._regress(config, way, samples).test_loss[:, 0].mean()
+        assert measured == pytest.approx(expected, rel=0.05)  # entries have errors of some 2 %
+
+
+def centred_regression(kernel, tested, sample):
+    """Return the test error at the smallest penalty, with inputs and targets off their means."""
+    n = len(kernel)
+    off = np.eye(n) - 1 / n
+    duals = np.linalg.solve(off @ kernel @ off + RIDGES[0] * np.eye(n), off @ sample.targets)
+    fit = (tested - kernel.mean(axis=0)) @ off @ duals + sample.targets.mean()
+    return ((fit - sample.test_targets) ** 2).mean()
+
+
+def test_the_least_error_of_regression_is_below_that_of_the_chosen_penalty(data):
+    least, final = data.least, data.final
+    assert (least.notnull().any(["task", "n", "seed"]).sel(way=list(runs.REGRESSIONS))).all()
+    assert least.sel(way=[SINGLE, study.TUNED]).isnull().all()
+    assert (least.fillna(0) <= final.fillna(np.inf)).all()
 
 
 def test_rounding_decides_no_error(monkeypatch):
@@ -112,6 +116,4 @@ def test_exchanged_ways_are_noticed(data):
 
 
 def test_paper_is_as_published():
-    configs = study.PRESETS["paper"]
-    assert {config["hidden"] for config in configs} == {1000}
-    assert {config["rate"] for config in configs if "reused" in config["task"]} == {0.1}
+    assert {config["hidden"] for config in study.PRESETS["paper"]} == {runs.KERNEL_UNITS} == {1000}
