@@ -32,11 +32,36 @@ def test_networks_that_do_not_fit_their_samples_are_left_out(data):
 
 
 def test_published_errors_are_in_units_of_the_variance():
-    paper = published(study.__file__, ["part", "magnitude", "way", "n"]).error
-    alone = paper.sel(part="magnitudes", way=SINGLE)
-    assert float(alone.sel(magnitude=1, n=32)) == pytest.approx(0.03133 / (0.3355 / 6), rel=1e-4)
-    # Single-task errors at 32 samples are of half the variance at both magnitudes.
-    np.testing.assert_allclose(alone.sel(n=32), 0.55, rtol=0.06)
+    paper = published(study.__file__, ["part", "correlation", "magnitude", "way", "n"]).error
+    alone = paper.sel(part="magnitudes", correlation=study.FAR, way=SINGLE, n=32)
+    assert float(alone.sel(magnitude=1)) == pytest.approx(0.028637 / (0.3355 / 6), rel=1e-4)
+    # Single-task errors at 32 samples are of half the variance at all magnitudes.
+    np.testing.assert_allclose(alone, 0.5, rtol=0.08)
+
+
+def test_published_errors_fall_with_correlation():
+    """Of small main tasks, at every size; at 1 regression on pretrained units would do."""
+    paper = published(study.__file__, ["part", "correlation", "magnitude", "way", "n"]).error
+    small = paper.sel(part="magnitudes", magnitude=0.01, way=study.TUNED).dropna("n")
+    small = small.sortby("correlation")
+    assert small.correlation.values.tolist() == [study.FAR, *study.NEAR]
+    assert (small.diff("correlation") < 0).all()
+
+
+def test_every_task_of_a_pair_has_its_own_magnitude_and_correlation():
+    for config in study.PRESETS["paper"]:
+        ratio = config["magnitude"] / config["aux_magnitude"]
+        assert min(abs(ratio - size) for size in study.MAGNITUDES) < 1e-12
+        assert len(set(config["correlations"])) == 1
+    trained = {
+        (config["correlations"][0], way)
+        for config in study.PRESETS["paper"]
+        if config["part"] == "magnitudes"
+        for way in config["ways"]
+    }
+    assert trained == {(study.FAR, way) for way in study.ALL} | {
+        (near, study.TUNED) for near in study.NEAR
+    }
 
 
 def test_the_dependence_changes_sign():
