@@ -136,7 +136,6 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "tuned_gain": geometric_mean(near.sel(way=TUNED) / near.sel(way=SINGLE)),
         "over_multi": geometric_mean(near.sel(way=TUNED) / near.sel(way=MULTI)),
         "gain_small": geometric_mean(far.sel(magnitude=0.01, way=TUNED) / alone.sel(n=256)),
-        "gain_95": geometric_mean(nearer.sel(correlation=0.95)),
         "gain_99": geometric_mean(nearer.sel(correlation=0.99)),
         "multi_large": geometric_mean(multi.sel(magnitude=1.0)),
         "multi_tenth": geometric_mean(multi.sel(magnitude=0.1)),

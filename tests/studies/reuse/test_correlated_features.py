@@ -40,10 +40,10 @@ def test_published_errors_are_in_units_of_the_variance():
 
 
 def test_published_errors_fall_with_correlation():
-    """Of small main tasks, at every size; at 1 regression on pretrained units would do."""
+    """Of small main tasks, up to 512 samples; with 1,024 those at .8 and .9 exchange places."""
     paper = published(study.__file__, ["part", "correlation", "magnitude", "way", "n"]).error
     small = paper.sel(part="magnitudes", magnitude=0.01, way=study.TUNED).dropna("n")
-    small = small.sortby("correlation")
+    small = small.sortby("correlation").sel(n=slice(32, 512))
     assert small.correlation.values.tolist() == [study.FAR, *study.NEAR]
     assert (small.diff("correlation") < 0).all()
 
