@@ -69,7 +69,6 @@ ORDER = {
         "stopping",
         "rescaling",
         "relu_features",
-        "relu_rescaling",
         "correlated_features",
         "class_finetuning",
     ),
