@@ -20,6 +20,7 @@ from partwhole_studies.diffusion.concept_models import train as train
 from partwhole_studies.diffusion.training_sets import UNSEEN, classes
 
 OVER = 0.25
+MEMORY = "red small"  # the training class of the unseen combination's size
 LEVELS = (0.137, 0.247, 0.358, 0.468, 0.579, 0.689)
 
 
@@ -53,9 +54,25 @@ def bumps(data: xr.Dataset) -> list[bool]:
     return [path.bump().clear for path in paths if path is not None]
 
 
+def memorised(runs: xr.Dataset) -> np.ndarray:
+    """Return whether each path of one setting comes near red and small before the combination.
+
+    Near is what counts as having learned a class. That class shares the concept of the stronger
+    signal with the combination where colours are close.
+    """
+
+    def arrival(name: str) -> np.ndarray:
+        distance = abs(path - readings.corner_of(runs, classes()[name])).max("concept")
+        return path.step.where(distance <= readings.NEAR).min("step").fillna(np.inf).values
+
+    path = readings.means(runs, UNSEEN).dropna("seed")
+    return arrival(MEMORY) < arrival(UNSEEN)
+
+
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     runs = readings.learned(data)
     weak = runs.isel(colour=0)
+    memory = memorised(weak)
     path = readings.means(weak, UNSEEN)
     lead = path.sel(concept="size") - path.sel(concept="colour")
     lead = mean(by_seed(lead.mean("step", skipna=False)), within=(-1.0, 1.0))
@@ -63,6 +80,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     return {
         "lead": lead,
         "bumps": proportion(sum(clear), len(clear)),
+        "memorised": proportion(int(memory.sum()), len(memory)),
         "misread": 0.0 if "scores" not in data
         else 1.0 - data.scores.sel(score="accuracy").mean("seed").values,
         "order": "before" if lead.value > 0 else "no earlier than",

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import root_scalar
 
 from partwhole.flows import FlowOutcome, Path, Tied, descend, flow
+from partwhole.flows.field import tied_field
 from partwhole.flows.tied import PositivityWarning
 from partwhole.measures import learning_times
 from partwhole.study import Arrays, Cells, Config, key, layout
@@ -22,6 +23,7 @@ from partwhole_studies.dynamics.published_settings import FAILURE, STEP, log_tim
 LAST = 200.0  # paper time
 UPDATES = 17_500
 SHOWN = 10_000  # updates that the published figure shows
+UNLEARNED = f"does not learn the concept by t = {LAST:.0f}"
 ENOUGH = 160.0  # paper time within which the recurrence with smaller steps learns the concept
 
 
@@ -122,6 +124,20 @@ def predicted_step(w0: Float[np.ndarray, "d d"], signals: Float[np.ndarray, " d"
     return limit if stays else float(root_scalar(lowest, bracket=(1e-6 * limit, limit)).root)
 
 
+def speed() -> Float[np.ndarray, "d d"]:
+    """Return the initial velocity of gradient flow on the loss over the published, by entry."""
+    u, a, step = np.array(FAILURE.factor), FAILURE.second_moment, 1e-5
+
+    def loss(change: np.ndarray) -> float:
+        gap = (u + change) @ (u + change).T - np.eye(len(u))
+        return 0.5 * float(np.trace(gap @ a @ gap))
+
+    changes = step * np.eye(u.size).reshape(u.size, *u.shape)
+    slopes = [(loss(change) - loss(-change)) / (2 * step) for change in changes]
+    push = -np.reshape(slopes, u.shape) @ u.T
+    return (push + push.T) / tied_field(FAILURE.w0, a)
+
+
 def gather(cells: Cells) -> xr.Dataset:
     return layout(
         cells,
@@ -139,14 +155,14 @@ def numbers(data: xr.Dataset) -> dict[str, float | str]:
     flow_time, largest = learned(data.time.values, weak), float(data.largest_step)
     predicted = predicted_step(FAILURE.w0, np.diagonal(FAILURE.second_moment) ** 2)
     learns = weak.max() > 0.5
-    unlearned = f"does not learn the concept by t = {LAST:.0f}"
     return {
         "answer": "No" if learns else "Yes",
-        "outcome": f"learns the concept at t = {flow_time:.0f}" if learns else unlearned,
+        "outcome": f"learns the concept at t = {flow_time:.0f}" if learns else UNLEARNED,
         "entry": float(weak.max()),
         "flow": flow_time,
         "factor": learned(STEP * data["update"].values, data.stepped_weak.values[1]) / flow_time,
         "step_ratio": largest / predicted,
+        "speed": float(speed().mean()),
         "step": STEP,
         "compared": "above" if largest < STEP else "not above",
         "largest": largest,
@@ -156,7 +172,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | str]:
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = mosaic("AA;BC", 5.2)
     squared, time = data.sel(power=2).isel(time=slice(1, None)), STEP * data["update"]
-    ax = axes["A"]
+    ax, least, times = (axes[panel] for panel in "ABC")
     ax.axvspan(STEP * SHOWN, LAST, color="#eeeeee", linewidth=0, zorder=0)
     ax.plot(squared.time, squared.weak, **look(0, label="gradient flow"))
     ax.plot(time[1:], data.stepped_weak[0, 1:], **look(1, label="published recurrence on W"))
@@ -168,21 +184,17 @@ def figure(data: xr.Dataset) -> Figure:
     ax.set(xscale="log", xlim=(2, LAST), ylim=(-0.3, 1.05), title="Entry of the weakest concept")
     ax.set_xticks([2, 5, 10, 20, 50, 100, 200], ["2", "5", "10", "20", "50", "100", "200"])
     ax.set(xlabel="time (paper)", ylabel="$w_{11}$")
-    ax = axes["B"]
-    ax.plot(squared.time, squared.least, **look(0))
-    ax.plot(time[1 : SHOWN + 1], data.stepped_least[0, 1 : SHOWN + 1], **look(1))
-    ax.set_xscale("log")
-    ax.set_yscale("symlog", linthresh=1e-4)
-    ax.set(xlim=(0.02, LAST), ylim=(-0.5, 1.5), title="Least eigenvalue", xlabel="time (paper)")
-    ax.set_yticks([-1e-2, 0, 1e-2, 1], ["−0.01", "0", "0.01", "1"])
-    for panel in "AB":
-        axes[panel].axhline(0, color=QUIET, linewidth=0.8, zorder=1)
-    ax = axes["C"]
-    ax.axvspan(float(data.largest_step), 1.05 * STEP, color="#eeeeee", linewidth=0)
-    ax.axhline(learned(squared.time.values, squared.weak.values), **look(0))
-    ax.plot(data.step, data.learned, **look(1, line=False, clip_on=False))
-    ax.set(
-        xlim=(0, 1.05 * STEP), ylim=(140, 165), xticks=[0, 0.005, 0.01], title="Time of learning"
-    )
-    ax.set(xlabel="step of the recurrence", ylabel="time (paper)")
+    least.plot(squared.time, squared.least, **look(0))
+    least.plot(time[1 : SHOWN + 1], data.stepped_least[0, 1 : SHOWN + 1], **look(1))
+    least.set_xscale("log")
+    least.set_yscale("symlog", linthresh=1e-4)
+    least.set(xlim=(0.02, LAST), ylim=(-0.5, 1.5), title="Least eigenvalue", xlabel="time (paper)")
+    least.set_yticks([-1e-2, 0, 1e-2, 1], ["−0.01", "0", "0.01", "1"])
+    for panel in (ax, least):
+        panel.axhline(0, color=QUIET, linewidth=0.8, zorder=1)
+    times.axvspan(float(data.largest_step), 1.05 * STEP, color="#eeeeee", linewidth=0)
+    times.axhline(learned(squared.time.values, squared.weak.values), **look(0))
+    times.plot(data.step, data.learned, **look(1, line=False, clip_on=False))
+    times.set(xlim=(0, 1.05 * STEP), ylim=(140, 165), xticks=[0, 0.005, 0.01])
+    times.set(title="Time of learning", xlabel="step of the recurrence", ylabel="time (paper)")
     return key(drawn, 2)

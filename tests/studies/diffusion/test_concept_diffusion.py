@@ -54,6 +54,21 @@ def test_the_published_path_holds_what_is_claimed():
 def test_other_paths_are_noticed():
     assert verdict(blue=lambda _: 1.6, bump=-0.5)["lead"] == "does not hold"
     assert verdict(bump=0.0)["bumps"] == "does not hold"
+    assert verdict(blue=lambda _: 1.6, bump=0.0)["memorised"] == "does not hold"
+
+
+def test_a_class_counts_as_memorised_if_it_is_reached_first():
+    config = of_five_seeds(study)[0]
+    steps, (out, back) = steps_of(config), np.array([[0.1, 0.9], [0.9, 0.9]])
+    ends = {"first": (out, back), "later": (back, out), "never": (back, back), "stays": (out, out)}
+    cells = []
+    for seed, (early, late) in enumerate(ends.values()):
+        path = np.where(np.arange(len(steps))[:, None] < 4, early, late)
+        cells.append((config | {"seed": seed}, synthetic(config, {UNSEEN: path}, spread=0.0)))
+    runs = study.readings.learned(study.gather(cells)).isel(colour=0)
+    assert dict(zip(ends, study.memorised(runs), strict=True)) == {
+        "first": True, "later": False, "never": False, "stays": True,
+    }  # fmt: skip
 
 
 def test_readers_that_misread_are_noticed():

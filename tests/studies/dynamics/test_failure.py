@@ -8,6 +8,7 @@ from study_cells import computed
 from study_rules import require_whole, verdicts
 
 from partwhole.flows import FlowOutcome, Tied, descend
+from partwhole.flows.field import tied_field
 from partwhole_studies.dynamics import failure as study
 
 
@@ -43,8 +44,15 @@ def test_facts(data):
 
 def test_the_published_failure_is_an_artefact(data):
     verdict = verdicts(study, data)
-    assert verdict.pop("entry") == "does not hold"
+    assert verdict.pop("entry") == verdict.pop("speed") == "does not hold"
     assert set(verdict.values()) == {"holds"}
+
+
+def test_gradient_flow_has_the_path_of_the_published_update_at_twice_its_speed(monkeypatch):
+    # By hand: the gradient of the loss is ((W - I) A + A (W - I)) U.
+    np.testing.assert_allclose(study.speed(), 2.0, rtol=1e-6)
+    monkeypatch.setattr(study, "tied_field", lambda w, a: 2 * tied_field(w, a))
+    np.testing.assert_allclose(study.speed(), 1.0, rtol=1e-6)
 
 
 def test_the_predicted_step_grows_as_signals_approach():
