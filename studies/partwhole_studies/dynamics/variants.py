@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from partwhole.measures import learning_times
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, proportion
 from partwhole.study.plots import COLOURS, QUIET, panels
-from partwhole.training.concepts import in_concept_frame
-from partwhole.training.order import batch_order, geometric_steps
+from partwhole.training.order import geometric_steps
+from partwhole_studies.dynamics import batch_training as training
 from partwhole_studies.dynamics import small_networks as small
 from partwhole_studies.dynamics.small_networks import LOW
 
@@ -24,12 +24,8 @@ VARIANTS = {
     "weight decay 0.05": (1.0, 0.05),
     "both": (0.1, 0.05),
 }
-BATCH, EPOCH = 128, 118  # samples, and batches of 15,000
 STEP = 2.0 * LOW.learning_rate / LOW.dimension  # in gradient time
-LONGEST = 0.05  # step of Runge-Kutta in gradient time; the largest signal is 5.4
 SHOWN = 12
-
-Layers = list[Float[np.ndarray, "n _ _"]]
 
 
 # 40 epochs are published; small initial weights delay learning beyond them.
@@ -42,103 +38,27 @@ PRESETS: dict[str, list[Config]] = {
 
 def cell(config: Config) -> Arrays:
     """Train networks of all variants from the same seeds, on samples and on the population."""
-    layers, penalty = initial(config["seeds"])
-    moments = batch_moments(config["seeds"])
-    steps = geometric_steps(config["epochs"] * moments.shape[1])
-    trained = descend(layers, moments, penalty, steps)
-    shape, order = (len(steps), len(VARIANTS), len(config["seeds"]), LOW.dimension), (2, 1, 0, 3)
-    routes = {"trained": trained, "theory": flow(layers, penalty, STEP * steps)}
-    return {k: v.reshape(shape).transpose(order) for k, v in routes.items()} | {"steps": steps}
+    task, (layers, penalty) = LOW.task(), initial(config["seeds"])
+    moments = np.tile(training.batch_moments(task, config["seeds"]), (len(VARIANTS), 1, 1, 1))
+    steps = geometric_steps(config["epochs"] * training.EPOCH)
+    exact = training.flow(layers, training.population_moment(task), STEP * steps, penalty)
+    maps = {"trained": training.descend(layers, moments, steps, STEP, penalty), "theory": exact}
+    shape = (len(steps), len(VARIANTS), len(config["seeds"]), LOW.dimension)
+    answers = {name: (m @ np.append(task.probe, 1.0)).reshape(shape) for name, m in maps.items()}
+    return {name: path.transpose(2, 1, 0, 3) for name, path in answers.items()} | {"steps": steps}
 
 
-def initial(seeds: list[int]) -> tuple[Layers, Float[np.ndarray, "n 1 1"]]:
+def initial(seeds: list[int]) -> tuple[training.Layers, Float[np.ndarray, "n 1 1"]]:
     """Return the initial layers of all variants and seeds, and penalties that act as weight decay.
 
-    Layers are in the concepts' frame, with biases as last columns; penalties are factors of half
-    the squared parameters beside half the squared error.
+    Those are factors of half the squared parameters beside half the squared error.
     """
     networks = LOW.architecture.networks(LOW.dimension, seeds=seeds)
-    parts = zip(*in_concept_frame(networks, LOW.task()), strict=True)
-    layers = [np.concatenate([w, b[..., None]], axis=-1).astype(float) for w, b in parts]
+    layers = training.layers_of(networks, LOW.task())
     scales, decays = np.array(list(VARIANTS.values())).T
     # The published rate and decay are of the error's mean over outputs, this one of half its sum.
     penalty = np.repeat(0.5 * LOW.dimension * decays, len(seeds))[:, None, None]
     return [np.concatenate([scale * layer for scale in scales]) for layer in layers], penalty
-
-
-def batch_moments(seeds: list[int]) -> Float[np.ndarray, "n batches 3 3"]:
-    """Return the second moments of (x, 1) of each seed's batches, which repeat in every epoch."""
-    task, rows = LOW.task(), []
-    for seed in seeds:
-        inputs = task.sample(seed).inputs @ task.rotation_matrix.T
-        order, weights = batch_order(BATCH, seed, len(inputs), 1, "once")
-        points = np.concatenate([inputs, np.ones((len(inputs), 1))], axis=1)[order]
-        rows.append(np.einsum("bi,bij,bik->bjk", weights, points, points))
-    return np.array(rows)
-
-
-def descend(
-    layers: Layers, moments: np.ndarray, penalty: np.ndarray, steps: np.ndarray
-) -> Float[np.ndarray, "T n d"]:
-    """Return the answers to the unseen combination after steps of stochastic gradient descent.
-
-    The gradient of a linear network needs no more of a batch than its second moment.
-    """
-    answers, moments = [], np.tile(moments, (len(VARIANTS), 1, 1, 1))
-    for step in range(int(steps[-1]) + 1):
-        if step in steps:
-            answers.append(answer(layers))
-        slopes = velocity(layers, moments[:, step % moments.shape[1]], penalty)
-        layers = [layer + STEP * slope for layer, slope in zip(layers, slopes, strict=True)]
-    return np.array(answers)
-
-
-def flow(layers: Layers, penalty: np.ndarray, times: np.ndarray) -> Float[np.ndarray, "T n d"]:
-    """Return the same answers along gradient flow on the population, by Runge-Kutta."""
-    task, answers = LOW.task(), []
-    mean = task.mean()
-    moment = np.block([[task.second_moment(), mean[:, None]], [mean[None], np.ones((1, 1))]])
-    for span in np.diff(times, prepend=0.0):
-        n = int(np.ceil(span / LONGEST))
-        for _ in range(n):
-            layers = _runge_kutta(layers, moment, penalty, span / n)
-        answers.append(answer(layers))
-    return np.array(answers)
-
-
-def answer(layers: Layers) -> Float[np.ndarray, "n d"]:
-    """Return the answers to the unseen combination."""
-    return _below(layers)[-1] @ np.append(LOW.task().probe, 1.0)
-
-
-def _below(layers: Layers) -> list[np.ndarray]:
-    """Return the maps from (x, 1) to the input of each layer, with its 1, and to the output."""
-    n, size = len(layers[0]), layers[0].shape[-1]
-    constant = np.broadcast_to(np.eye(size)[-1:], (n, 1, size))
-    maps = [np.broadcast_to(np.eye(size), (n, size, size))]
-    for layer in layers:
-        maps.append(np.concatenate([layer @ maps[-1], constant], axis=1))
-    return [*maps[:-1], maps[-1][:, :-1]]
-
-
-def velocity(layers: Layers, moment: np.ndarray, penalty: np.ndarray) -> Layers:
-    """Return minus the gradient of half the squared error and its penalty, for each layer."""
-    below = _below(layers)
-    back = (np.eye(LOW.dimension, LOW.dimension + 1) - below[-1]) @ moment
-    slopes = []
-    for layer, under in zip(layers[::-1], below[-2::-1], strict=True):
-        slopes.append(back @ under.swapaxes(1, 2) - penalty * layer)
-        back = layer[..., :-1].swapaxes(1, 2) @ back
-    return slopes[::-1]
-
-
-def _runge_kutta(layers: Layers, moment: np.ndarray, penalty: np.ndarray, step: float) -> Layers:
-    total, slopes = [np.zeros_like(layer) for layer in layers], layers
-    for reach, weight in ((0.0, 1), (0.5, 2), (0.5, 2), (1.0, 1)):
-        there = [layer + reach * step * s for layer, s in zip(layers, slopes, strict=True)]
-        slopes = velocity(there, moment, penalty)
-        total = [sum_ + weight / 6 * s for sum_, s in zip(total, slopes, strict=True)]
-    return [layer + step * slope for layer, slope in zip(layers, total, strict=True)]
 
 
 def gather(cells: Cells) -> xr.Dataset:
@@ -177,7 +97,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | Estimate | np.ndarray]:
         "learned": learned[0],
         "learned_small": learned[1],
         "apart": apart.median("seed").values,
-        "epochs": round(float(data.steps[-1]) / EPOCH),
+        "epochs": round(float(data.steps[-1]) / training.EPOCH),
     }
 
 

@@ -9,6 +9,7 @@ from study_cells import computed
 from study_rules import failed_checks, require_whole, verdicts
 
 from partwhole.training import Training, train
+from partwhole_studies.dynamics import batch_training
 from partwhole_studies.dynamics import variants as study
 from partwhole_studies.dynamics.small_networks import LOW
 
@@ -34,7 +35,9 @@ def test_batch_moments_train_networks_as_samples_do(name):
     networks = jax.tree.map(lambda w: scale * w, LOW.architecture.networks(2, seeds=[3, 4]))
     runs = train(networks, LOW.task(), training, progress=False)
     layers, penalty = study.initial([3, 4])
-    paths = study.descend(layers, study.batch_moments([3, 4]), penalty, runs.steps)
+    moments = np.tile(batch_training.batch_moments(LOW.task(), [3, 4]), (4, 1, 1, 1))
+    maps = batch_training.descend(layers, moments, runs.steps, study.STEP, penalty)
+    paths = maps @ np.append(LOW.task().probe, 1.0)
     first = 2 * NAMES.index(name)
     expected = np.moveaxis(runs.concepts.outputs[:, :, 0, :2], 0, 1)
     np.testing.assert_allclose(paths[:, first : first + 2], expected, atol=2e-5)
@@ -58,7 +61,9 @@ def test_the_velocity_is_the_slope_of_the_penalised_error():
         squares = sum((layer**2).sum() for layer in moved)
         return 0.5 * np.trace(gap @ moment @ gap.T) + 0.5 * penalty * squares
 
-    for k, slopes in enumerate(study.velocity(layers, moment, np.full((1, 1, 1), penalty))):
+    for k, slopes in enumerate(
+        batch_training.velocity(layers, moment, np.full((1, 1, 1), penalty))
+    ):
         change = rng.normal(size=slopes.shape)
         slope = (loss(1e-5 * change, k) - loss(-1e-5 * change, k)) / 2e-5
         assert -(slopes * change).sum() == pytest.approx(slope, rel=1e-6)
