@@ -17,10 +17,10 @@ from partwhole_studies.costs import of_model, seconds_of
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import IMAGES, PAPER, POINTS, UNCLIPPED
 from partwhole_studies.diffusion.concept_models import train as train
+from partwhole_studies.diffusion.memorised_classes import memorised
 from partwhole_studies.diffusion.training_sets import UNSEEN, classes
 
 OVER = 0.25
-MEMORY = "red small"  # the training class of the unseen combination's size
 LEVELS = (0.137, 0.247, 0.358, 0.468, 0.579, 0.689)
 
 
@@ -52,21 +52,6 @@ def bumps(data: xr.Dataset) -> list[bool]:
     formed = data.sel(step=data.step >= 0.1 * data.step.max())
     paths = [readings.path_of(formed.sel(seed=[seed]), UNSEEN) for seed in data.seed.values]
     return [path.bump().clear for path in paths if path is not None]
-
-
-def memorised(runs: xr.Dataset) -> np.ndarray:
-    """Return whether each path of one setting comes near red and small before the combination.
-
-    Near is what counts as having learned a class. That class shares the concept of the stronger
-    signal with the combination where colours are close.
-    """
-
-    def arrival(name: str) -> np.ndarray:
-        distance = abs(path - readings.corner_of(runs, classes()[name])).max("concept")
-        return path.step.where(distance <= readings.NEAR).min("step").fillna(np.inf).values
-
-    path = readings.means(runs, UNSEEN).dropna("seed")
-    return arrival(MEMORY) < arrival(UNSEEN)
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
