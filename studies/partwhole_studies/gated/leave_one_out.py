@@ -15,6 +15,7 @@ from partwhole.study import Arrays, Cells, Config, key, layout, mean, series
 from partwhole.study.declaration import Number
 from partwhole.study.plots import panels
 from partwhole_studies.gated.digits import digits, gates_of
+from partwhole_studies.gated.grids import one_by_one
 
 HYPERPLANES = tuple(range(10))
 BOUNDS = {"by_multiplier": "bound by multipliers", "by_support": "bound by support vectors",
@@ -71,15 +72,10 @@ def cell(config: Config) -> Arrays:
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    places = [
-        (config | {"hyperplanes": k, "seed": seed},
-         {name: np.asarray(arrays[name][i, j]) for name in NUMBERS})
-        for config, arrays in cells
-        for i, k in enumerate(config["hyperplanes"])
-        for j, seed in enumerate(config["seeds"])
-    ]  # fmt: skip
     over = ("n", "thresholds", "hyperplanes", "seed")
-    return layout(places, dict.fromkeys(NUMBERS, ""), over=over).sortby(["n", "seed"])
+    return layout(one_by_one(cells, NUMBERS), dict.fromkeys(NUMBERS, ""), over=over).sortby(
+        ["n", "seed"]
+    )
 
 
 def numbers(data: xr.Dataset) -> dict[str, Number]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,19 +13,9 @@ from partwhole.limits import GroupNorm, Outcome, Quadratic
 from partwhole.limits.costs import FunctionSpaceL2
 from partwhole.measures.agreement import inconsistency
 from partwhole.networks import GatedNetwork
-from partwhole.study import (
-    Arrays,
-    Cells,
-    Config,
-    geometric_mean,
-    key,
-    layout,
-    mean,
-    published,
-    series,
-)
+from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.declaration import Number
-from partwhole.study.estimates import finite_values
+from partwhole.study.estimates import finite_values, geometric_mean
 from partwhole.study.plots import COLOURS, QUIET, look, mosaic
 from partwhole_studies.gated.descent import FLOW, trained
 from partwhole_studies.gated.digits import Digits, answers, gates_of, linear_baseline
@@ -34,13 +23,17 @@ from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
 from partwhole_studies.gated.reference_implementation import published_programs
 
 NORMS = {"group": GroupNorm(), "units": Quadratic(), "function": FunctionSpaceL2()}
-ENDS = ("network", "longer")  # after descent as published, and after the normalised flow
+# After descent as published, without and with momentum, and after the normalised flow.
+ENDS = ("network", "momentum", "longer")
+FILLED = {"network": "white", "momentum": "0.75"}
 LEARNERS = (*ENDS, *NORMS, "linear", "scrambled", "coded")
-NAMES = {"network": "trained network", "group": "group norm", "units": "l2 of weights",
-         "function": "function-space l2", "coded": "function-space, as coded"}  # fmt: skip
+NAMES = {"network": "trained network", "momentum": "with momentum .9", "group": "group norm",
+         "units": "l2 of weights", "function": "function-space l2",
+         "coded": "function-space, as coded"}  # fmt: skip
+SHARES = ("share", "share_momentum", "share_longer")  # of the largest margin, at the ends
 NUMBERS = {"errors": "learner", "apart": "learner end"} | dict.fromkeys(
-    ("group_value", "function_value", "whitened_value", "scrambled_true", "largest_pull", "share",
-     "share_longer"), "",
+    ("group_value", "function_value", "whitened_value", "scrambled_true", "largest_pull",
+     *SHARES), "",
 )  # fmt: skip
 AXES = ("n", "thresholds", "n_units", "hyperplanes", "seed")
 
@@ -104,17 +97,17 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
     if config["max_steps"]:
         start = GatedNetwork.draw(data.inputs.shape[1], [gates, 1], seed=seed)
         sample, steps = (data.inputs, data.labels), config["max_steps"]
-        runs = trained([start], *sample, steps=steps, record=[steps], seed=[seed])
-        outputs[0] = answers(runs.networks[0], tests)
-        values["share"] = float(runs.fraction_of(group)[0, -1]) if solved else np.nan
+        runs = [trained([start], *sample, steps=steps, record=[steps], seed=[seed], momentum=m)
+                for m in (0.0, 0.9)]  # fmt: skip
         if config["flow_steps"] and solved:
             steps = config["flow_steps"]
-            flow = trained(runs.networks, *sample, FLOW, steps=steps, record=[steps])
-            outputs[1] = answers(flow.networks[0], tests)
-            values["share_longer"] = float(flow.fraction_of(group)[0, -1])
+            runs.append(trained(runs[0].networks, *sample, FLOW, steps=steps, record=[steps]))
+        for i, (name, run) in enumerate(zip(SHARES, runs, strict=False)):
+            outputs[i] = answers(run.networks[0], tests)
+            values[name] = float(run.fraction_of(group)[0, -1]) if solved else np.nan
     disagreement = [
         [inconsistency(end, answer) if np.isfinite(end + answer).all() else np.nan
-         for end in outputs[:2]]
+         for end in outputs[: len(ENDS)]]
         for answer in outputs
     ]  # fmt: skip
     errors = 0.5 * (1.0 - np.sign(outputs) * labels).mean(axis=1)
@@ -142,18 +135,17 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     median = data.isel(n=0).sel(n_units=10, hyperplanes=1, thresholds="median")
     errors, agreement = median.errors, median.agreement.sel(end="network")
     group, function = (agreement.sel(learner=name) for name in ("group", "function"))
-    table = published(__file__, ["thresholds", "n", "hyperplanes", "n_units"])
-    ours = data.errors.mean("seed")
-    misses = [finite_values(ours.sel(learner=name) - table[name]) for name in ("network", "group")]
+    missed = np.concatenate([*misses(data.errors).values()])
     mixed = finite_values(data.scrambled_true / data.group_value)
     return {
         "images": f"{int(median.n)} images of {data.attrs['images']}",
         "group": mean(group),
         "function": mean(function),
+        "momentum": mean(median.agreement.sel(end="momentum", learner="group")),
         "better": mean(group - function),
         "gap": mean(errors.sel(learner="function") - errors.sel(learner="group")),
         "mixed": geometric_mean(mixed) if len(mixed) else np.nan,
-        "published": absent(np.abs(np.concatenate(misses))),
+        "published": mean(np.abs(missed)) if len(missed) else np.nan,
         "limits": np.append(
             finite_values(data.whitened_value / data.function_value) - 1.0,
             np.maximum(finite_values(data.largest_pull) - 1.0, 0.0),
@@ -161,9 +153,19 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     }
 
 
-def absent(samples: xr.DataArray | np.ndarray) -> Number:
-    """Return the mean, or NaN where a preset has no samples."""
-    return mean(samples) if len(finite_values(samples)) else np.nan
+def misses(errors: xr.DataArray) -> dict[str, np.ndarray]:
+    """Return differences from the published means, and from the published lowest errors."""
+    lowest = errors.min(["thresholds", "hyperplanes", "n_units"])
+    lowest.loc[{"learner": "network"}] = lowest.sel(learner=["network", "momentum"]).min("learner")
+    places = {"mean": ["thresholds", "n", "hyperplanes", "n_units"], "best": ["n"]}
+    tables = {name: published(__file__, over, table=name) for name, over in places.items()}
+    return {
+        name: np.concatenate([
+            finite_values(ours.mean("seed").sel(learner=kind) - tables[name][kind])
+            for kind in ("network", "group")
+        ])
+        for name, ours in {"mean": errors, "best": lowest}.items()
+    }  # fmt: skip
 
 
 def figure(data: xr.Dataset) -> Figure:
@@ -173,16 +175,16 @@ def figure(data: xr.Dataset) -> Figure:
     p = np.linspace(0.9 * np.nanmin(ends), 1.1 * np.nanmax(ends))
     axes["A"].plot(p, p, color=QUIET, linewidth=1, label="equal errors, or chance")
     axes["B"].plot(p, 2 * p * (1 - p), color=QUIET, linewidth=1)
-    for (i, name), (k, end) in product(enumerate(NORMS), enumerate(ENDS)):
-        style: dict[str, Any] = look(i, line=False) | ({"markerfacecolor": COLOURS[i]} if k else {})
+    for (i, name), end in product(enumerate(NORMS), ENDS):
+        style = look(i, line=False, markerfacecolor=FILLED.get(end, COLOURS[i]))
         x = largest.errors.sel(learner=end).values.ravel()
-        if not k:
+        if end == "network":
             y = largest.errors.sel(learner=name).values.ravel()
             axes["A"].plot(x, y, **style, label=NAMES[name])
         axes["B"].plot(x, largest.apart.sel(learner=name, end=end).values.ravel(), **style)
     axes["A"].set(title="Test error", xlabel="network error", ylabel="limit error")
     axes["B"].set(title="Different decisions", xlabel="network error", ylabel="share of images")
-    for i, name in {0: "group", 2: "function", 3: "network", 4: "coded"}.items():
+    for i, name in {0: "group", 2: "function", 3: "network", 4: "coded", 5: "momentum"}.items():
         errors = largest.errors.sel(learner=[name], hyperplanes=1).dropna("n_units", how="all")
         if errors.size:
             errors = errors.assign_coords(n_units=errors.n_units * 1.04 ** (i - 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+from descents import published as trained_as_published
 from scipy.optimize import linprog
 from study_cells import computed
 from study_rules import require_whole, verdicts
@@ -14,14 +15,16 @@ from partwhole.features import HalfspaceGates
 from partwhole.features.gates.joint import JointGates
 from partwhole.limits import Quadratic
 from partwhole.networks import GatedNetwork
+from partwhole.study import published
 from partwhole_studies.gated import contexts as study
 from partwhole_studies.gated import reference_implementation
 from partwhole_studies.gated.digits import SELECTION, answers, digits, gates_of
+from partwhole_studies.gated.grids import padded
 
 
 @pytest.fixture(scope="module")
 def cells():
-    return computed(study)
+    return computed(study, optimised=True)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +98,27 @@ def test_without_gates_a_network_stopped_early_errs_less_than_its_limit(data):
     assert (median.network - median.limit).mean() < 0  # published for MNIST: -.0462
 
 
+def test_momentum_brings_networks_nearer_to_their_limits(data):
+    """As published for MNIST, it raises errors without gates and lowers them with 64 contexts."""
+    median = data.sel(n=200, thresholds="median", hyperplanes=[0, 2, 4, 6])
+    assert (median.apart_momentum.mean("seed") < median.apart.mean("seed")).all()
+    change = (median.network_momentum - median.network).mean("seed")
+    table = published(study.__file__, ["thresholds", "n", "hyperplanes"], table="mean")
+    table = table.sel(thresholds="median", n=[500, 2000], hyperplanes=[0, 6])
+    expected = table.network_momentum - table.network
+    assert (change.sel(hyperplanes=[0, 6]) * expected > 0).all()
+    seed, k = 1, 2
+    split = digits(seed, 200, SELECTION)
+    gates = padded(gates_of(split, 1, k), 6)
+    network = trained_as_published(
+        [GatedNetwork.draw(65, [gates], seed=seed)], split.inputs, split.labels, momentum=0.9,
+        seed=[seed], record=[3200],
+    ).networks[0]  # fmt: skip
+    error = np.mean(np.sign(network.predict(split.test_inputs)) != split.test_labels)
+    value = float(median.network_momentum.sel(hyperplanes=k, seed=seed))
+    assert value == pytest.approx(error, abs=1.1 / 1197)  # an image on the boundary
+
+
 def test_half_of_the_images_are_above_a_median_and_stay_there_in_any_order():
     split = digits(0)
     gates = gates_of(split, 10, 1)
@@ -107,7 +131,7 @@ def test_half_of_the_images_are_above_a_median_and_stay_there_in_any_order():
 def test_hyperplanes_that_no_image_is_beyond_change_nothing():
     split = digits(0, 200, SELECTION)
     gates = gates_of(split, 1, 3)
-    wide = study._padded(gates, 6)
+    wide = padded(gates, 6)
     assert wide.n_contexts == 64
     assert (wide.contexts(split.every) == gates.contexts(split.every)).all()
 
