@@ -16,7 +16,8 @@ from partwhole.measures import additivity, slope
 from partwhole.measures.slope import item_values
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, published, series
 from partwhole.study.plots import QUIET, look, panels
-from partwhole_studies.dense import networks
+from partwhole_studies.dense import networks, similarities
+from partwhole_studies.dense.slopes import leak, slope_of_ends
 from partwhole_studies.network_tasks import LAYOUTS, make_task
 
 WIDE: Config = {"depth": 1, "width": 1000, "optimizer": "sgd", "rate": 1e-3, "stop": 1e-4}
@@ -24,6 +25,7 @@ DEEP: Config = {"width": 100, "scale": 0.1, "optimizer": "adam", "rate": 1e-4, "
 LARGEST_LOSS = 1e-3  # of a network that counts, as published
 KERNELS = 10  # networks of a cell whose tangent kernels are taken
 LAZY, RICH = 1.0, 1e-3
+SIMILARITIES = ("similarity_before", "similarity_after")
 NAMES = {
     "extrapolation": "one anchor, 0",
     "interpolation": "two anchors, −4 and 4",
@@ -80,9 +82,9 @@ def gather(cells: Cells) -> xr.Dataset:
     separated += networks.separate(deep, ("task", "depth"), _read_deep)
     data = networks.lay_out(
         separated,
-        {"value": "item"},
+        {"value": "item"} | dict.fromkeys(SIMILARITIES, "shared quantile"),
         over=["task", "scale", "depth", "seed"],
-        coords={"item": np.arange(-4, 5)},
+        coords={"item": np.arange(-4, 5), "shared": range(3), "quantile": similarities.QUANTILES},
         labels={"ends": "slope from first to last item", "scale": "initial scale"},
     )
     salience = OverlapKernel.random_network("relu", 2, 1).salience[0]
@@ -99,7 +101,7 @@ def _read_wide(config: Config, network: Arrays) -> dict[str, Any]:
         "slope": slope(task, network["predictions"]).value, "ends": slope_of_ends(values),
         "additivity": additivity(task, network["predictions"]).value, "value": values[0],
         "after": leak(network["salience_after"][-1, 0], anchors),
-    }  # fmt: skip
+    } | {name: network[name] for name in SIMILARITIES}  # fmt: skip
     if "regime" in network:
         read["regime"] = slope(task, network["regime"]).value
     return read
@@ -111,23 +113,12 @@ def _read_deep(config: Config, network: Arrays) -> dict[str, Any]:
     return {"deep_ends": slope_of_ends(item_values(task, predictions)), "deep_additivity": share}
 
 
-def slope_of_ends(values: Sequence[np.ndarray]) -> float:
-    """Return the slope from the first to the last item of unseen sums, a mean over components."""
-    items = [np.flatnonzero(np.isfinite(value)) for value in values]
-    pairs = zip(values, items, strict=True)
-    return float(np.mean([(v[i[-1]] - v[i[0]]) / (i[-1] - i[0]) for v, i in pairs]))
-
-
-def leak(salience: float, anchors: int) -> float:
-    """Return the slope at a measured salience; one just above one half counts as one half."""
-    return float(memorization_leak(min(max(salience, 0.0), 0.5), anchors))
-
-
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
     single, paired = (data.sel(task=task) for task in ("extrapolation", "both"))
     lazy, rich = (mean(paired.slope.sel(scale=scale)) for scale in (LAZY, RICH))
     theory, learned = float(paired.theory), float(paired.after.sel(scale=RICH).mean())
     gap = abs(data.slope - data.regime).sel(scale=LAZY)
+    spans = [mean(similarities.span(paired.similarity_after.sel(scale=s))) for s in (LAZY, RICH)]
     return {
         "lazy_two": lazy,
         "theory_two": theory,
@@ -137,13 +128,14 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
         "ends_two": mean(paired.ends.sel(scale=RICH)),
         "predicts": "predicts" if abs(lazy.value - theory) <= 0.02 else "does not predict",
         "less": "less than" if rich.value < learned else "no less than",
+        "lazy_span": spans[0], "rich_span": spans[1],
         "not_learned": data.attrs["not_learned"],
     }  # fmt: skip
 
 
 def figure(data: xr.Dataset) -> Figure:
     deep = "deep_ends" in data
-    drawn, axes = panels(3 if deep else 2, 2, 8.6 if deep else 6.2)
+    drawn, axes = panels(4 if deep else 3, 2, 11 if deep else 8.6)
     _draw_scales(axes[0, 0], data)
     _draw_items(axes[0, 1], data)
     lazy, rich = data.sel(scale=LAZY), data.sel(scale=data.scale.values[:-1])
@@ -151,8 +143,12 @@ def figure(data: xr.Dataset) -> Figure:
     axes[1, 0].set(title=f"Scale {LAZY:g}", xlabel="slope by its own tangent kernel")
     _draw_predicted(axes[1, 1], rich.after, rich.slope)
     axes[1, 1].set(title="Smaller scales", xlabel="slope by its learned salience", ylabel="")
+    for ax, scale in zip(axes[2], (LAZY, RICH), strict=True):
+        similar = data.sel(task="both", scale=scale)
+        similarities.draw(ax, similar.similarity_before, similar.similarity_after)
+        ax.set_title(f"Pairs of inputs, scale {scale:g}")
     if deep:
-        _draw_depths(axes[2], data)
+        _draw_depths(axes[3], data)
     return key(drawn, columns=3)
 
 

@@ -21,6 +21,7 @@ from partwhole.study import Arrays, Cells, Config, layout
 from partwhole.tasks import Task
 from partwhole.training import Training, kernel_regime
 from partwhole.training import train as train_networks
+from partwhole_studies.dense.similarities import quantiles
 from partwhole_studies.network_tasks import make_task
 
 # A sum is learned when errors are at most this share of the variance, a label with its sign.
@@ -60,9 +61,13 @@ def train(config: Config) -> Trained:
         "steps": runs.end_steps,
         "rate": runs.learning_rates,
         "learned": np.array([has_learned(task, answers) for answers in predictions]),
-        "salience_before": _saliences(task, start),
-        "salience_after": _saliences(task, runs.networks),
     }
+    for name, these in (("before", start), ("after", runs.networks)):
+        layers = activations(these, inputs)[:-1]
+        arrays[f"salience_{name}"] = _saliences(task, layers)
+        arrays[f"similarity_{name}"] = np.array(
+            [quantiles(features, task.components) for features in layers[-1]]
+        )
     if config["kernels"]:
         arrays |= _kernel_regimes(config, task, start, runs.networks)
     return Trained(runs.networks, arrays)
@@ -76,9 +81,10 @@ def has_learned(task: Task, predictions: Float[np.ndarray, "n"]) -> bool:
     return bool(np.mean((answers - targets) ** 2) <= EXPLAINED * np.var(targets))
 
 
-def _saliences(task: Task, networks: MLP) -> Float[np.ndarray, "seeds layers C"]:
+def _saliences(
+    task: Task, layers: Sequence[Float[np.ndarray, "seeds n h"]]
+) -> Float[np.ndarray, "seeds layers C"]:
     """Measure S(1; C) to S(C; C) of every hidden layer of every network."""
-    layers = activations(networks, task.one_hot())[:-1]
     return np.array([
         [salience(layer[run], task.components, self_pairs=True).count_kernel.salience
          for layer in layers]

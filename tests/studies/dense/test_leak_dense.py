@@ -14,7 +14,8 @@ from partwhole.measures import slope
 from partwhole.measures.slope import item_values
 from partwhole.study import published
 from partwhole_studies.dense import leak_dense as study
-from partwhole_studies.dense import networks
+from partwhole_studies.dense import networks, similarities
+from partwhole_studies.dense.slopes import leak, slope_of_ends
 from partwhole_studies.network_tasks import make_task
 
 NNGP = OverlapKernel.random_network("relu", 2, 1)
@@ -33,6 +34,8 @@ def kernel_machines(config, kernel):
     saliences = np.tile([*kernel.salience], (seeds, depth, 1))
     cell = {"predictions": predictions, "salience_after": saliences}
     cell |= {"loss": np.zeros(seeds), "learned": np.ones(seeds, dtype=bool)}
+    similar = np.tile(np.array([[0.0], [kernel.salience[0]], [1.0]]), (seeds, 1, 5))
+    cell |= {"similarity_before": similar, "similarity_after": similar}
     return cell | ({"regime": predictions[: config["kernels"]]} if config["kernels"] else {})
 
 
@@ -65,12 +68,23 @@ def test_lazy_networks_do_as_their_own_kernels(data):
         assert np.corrcoef(pairs)[0, 1] > 0.98
 
 
+def test_training_scatters_similarities_from_small_weights_only(data):
+    """Published: unchanged from large initial weights, with a peak of overlapping pairs at .43."""
+    pairs = data.sel(task="both").mean("seed")
+    lazy, rich = (pairs.sel(scale=scale) for scale in (study.LAZY, study.RICH))
+    middle = [lazy[name].sel(shared=1, quantile=0.5) for name in study.SIMILARITIES]
+    np.testing.assert_allclose(middle, 0.43, atol=0.02)  # read to .01, biases change it by .005
+    before, after = (similarities.span(lazy[name]) for name in study.SIMILARITIES)
+    assert float(after.item()) < 1.5 * float(before.item())
+    assert float(similarities.span(rich.similarity_after).item()) > 3 * float(before.item())
+
+
 def test_a_bent_curve_has_another_slope_between_its_ends():
     task = make_task("extrapolation")
     values = np.arange(-4.0, 5.0)
     cubes = (values**3)[task.components].sum(axis=1)
     # The items are -4 to -1 and 1 to 4: 64 / 4, and the sum of fourth powers over that of squares.
-    assert study.slope_of_ends(item_values(task, cubes)) == pytest.approx(16.0)
+    assert slope_of_ends(item_values(task, cubes)) == pytest.approx(16.0)
     assert slope(task, cubes).value == pytest.approx(354 / 30)
 
 
@@ -127,5 +141,5 @@ def test_a_label_is_learned_with_its_sign():
 
 
 def test_a_salience_out_of_range_is_that_of_its_end():
-    assert study.leak(0.51, 1) == memorization_leak(0.5, 1) == 1.0
-    assert study.leak(-0.01, 2) == 0.0
+    assert leak(0.51, 1) == memorization_leak(0.5, 1) == 1.0
+    assert leak(-0.01, 2) == 0.0
