@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from partwhole.measures import accuracy
-from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
+from partwhole.study import Arrays, Cells, Config, Estimate, geometric_mean, key, mean, series
 from partwhole.study.plots import QUIET, look, mosaic
-from partwhole_studies.dense import networks
+from partwhole_studies.dense import along, networks, similarities
 from partwhole_studies.network_tasks import make_task
 
 LOSSES = ("squared", "logistic")
@@ -22,6 +22,8 @@ RICH, LAZY = 1e-6, 1.0
 PUBLISHED = xr.DataArray([1.0, 0.417], coords={"scale": [RICH, LAZY]}, dims="scale")
 SHOWN = 400  # units of one network that the figure shows
 # The hidden classes are {0, 1} and {2, 3}; 0 and 2 were seen with all others.
+READ = ("sided", "alike", "unlike", "right", "similarity_before", "similarity_after")
+WITHIN = {"units": "unit reading"} | networks.WITHIN
 ALIKE, UNLIKE = ((0, 1), (2, 3)), ((0, 2), (0, 3), (1, 2), (1, 3))
 
 
@@ -98,21 +100,21 @@ def gather(cells: Cells) -> xr.Dataset:
     ]
     data = networks.lay_out(
         separated,
-        {"units": "unit reading"},
+        WITHIN,
         over=["loss", "scale", "depth", "seed"],
-        coords={"reading": ["first", "second", "readout"]},
+        coords={"reading": ["first", "second", "readout"]} | networks.coords_of(wide, deep),
         labels={"accuracy": "unseen pairs right", "scale": "initial scale"},
     )
     return data.assign_attrs(not_learned=networks.not_learned(cells))
 
 
 def _read(config: Config, network: Arrays) -> dict[str, Any]:
-    units = {name: network[name] for name in ("sided", "alike", "unlike")}
-    return units | {"accuracy": _accuracy(config, network)}
+    read = {name: network[name] for name in READ}
+    return read | {"accuracy": _accuracy(config, network)}
 
 
 def _read_deep(config: Config, network: Arrays) -> dict[str, Any]:
-    return {"deep_accuracy": _accuracy(config, network)}
+    return {"deep_accuracy": _accuracy(config, network), "deep_right": network["right"]}
 
 
 def _accuracy(config: Config, network: Arrays) -> float:
@@ -124,6 +126,7 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate]:
     rich = data.sel(scale=RICH).mean("loss")
     solved = mean(rich.accuracy, within=(0.0, 1.0))
     lazy = mean(data.accuracy.sel(scale=LAZY, loss="squared"), within=(0.0, 1.0))
+    steps = along.settled(data.right.sel(scale=RICH, loss="squared")).clip(min=1)
     return {
         "solved": solved,
         "lazy": lazy,
@@ -132,18 +135,29 @@ def numbers(data: xr.Dataset) -> dict[str, str | Estimate]:
         "can": "They can" if solved.value > 0.9 else "Not reliably",
         "chance": "not distinguishable from chance" if lazy.low < 0.5 < lazy.high
         else "above chance" if lazy.value > 0.5 else "below chance",
+        "lag": geometric_mean(steps.sel(side="unseen") / steps.sel(side="seen")),
         "not_learned": data.attrs["not_learned"],
     }  # fmt: skip
 
 
 def figure(data: xr.Dataset) -> Figure:
     deep = "deep_accuracy" in data
-    drawn, axes = mosaic("AAAABB;CCCDDD" if deep else "AAAAAA;CCCDDD", 6.0)
+    layout = "AAAABB;EEEFFF;CCCDDD;GGGGGG" if deep else "AAAAAA;EEEFFF;CCCDDD"
+    drawn, axes = mosaic(layout, 11.0 if deep else 8.4)
     _draw_accuracy(axes["A"], data)
     if deep:
         series(axes["B"], "depth", measured=data.deep_accuracy, within=(0.0, 1.0))
         axes["B"].set(xlabel="hidden layers", ylabel="", ylim=(0, 1.06), title="Scale 0.1")
         axes["B"].set_xticks(data.depth)
+        right = data.deep_right.rename(deep_step="step")
+        along.draw(axes["G"], right, "depth", lambda depth: f"{depth} hidden layers", 3)
+        axes["G"].set_title("Along training, scale 0.1")
+    squared = data.sel(loss="squared", scale=[RICH, LAZY])
+    along.draw(axes["E"], squared.right, "scale", lambda scale: f"unseen, scale {scale:g}", 4)
+    axes["E"].set_title("Along training, squared loss")
+    rich = squared.sel(scale=RICH)
+    similarities.draw(axes["F"], rich.similarity_before, rich.similarity_after)
+    axes["F"].set_title(f"Pairs of inputs, scale {RICH:g}")
     units = data.units.sel(loss="squared")
     _draw_units(axes["C"], units.sel(scale=RICH).values, f"Units, scale {RICH:g}")
     _draw_units(axes["D"], units.sel(scale=LAZY).values, f"Units, scale {LAZY:g}")

@@ -12,20 +12,27 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from partwhole.measures import salience
 from partwhole.measures.drift import kernel_drift
-from partwhole.networks import MLP, Architecture, activations, outputs, tangent_kernel
+from partwhole.networks import MLP, Architecture, activations, tangent_kernel
 from partwhole.study import Arrays, Cells, Config, layout
 from partwhole.tasks import Task
 from partwhole.training import Training, kernel_regime
 from partwhole.training import train as train_networks
-from partwhole_studies.dense.similarities import quantiles
+from partwhole_studies.dense.similarities import QUANTILES, quantiles
 from partwhole_studies.network_tasks import make_task
 
 # A sum is learned when errors are at most this share of the variance, a label with its sign.
 EXPLAINED = 0.05
+RECORDS = 40  # steps at which networks are read
+SIDES = ("unseen", "seen")
+# Dimensions of what is read of a network, by name.
+WITHIN = {
+    "similarity_before": "shared quantile", "similarity_after": "shared quantile",
+    "right": "step side", "deep_right": "deep_step side",
+}  # fmt: skip
 
 
 class Trained(NamedTuple):
@@ -49,12 +56,14 @@ def train(config: Config) -> Trained:
         optimiser=config["optimizer"],
         learning_rate=config["rate"],
         threshold=config["stop"],
-        record=config["steps"],
+        record=recorded(config["steps"]),
         restarts=3,
     )
     data = inputs[seen], task.train_targets
-    runs = train_networks(start, data, training, progress=False)
-    predictions = outputs(runs.networks, inputs)[..., 0].astype(float)
+    runs = train_networks(start, data, training, read=inputs, progress=False)
+    assert runs.answers is not None
+    along = runs.answers[..., 0].astype(float)
+    predictions = along[:, -1]
     arrays = {
         "predictions": predictions,
         "loss": runs.training_loss[:, -1],
@@ -68,6 +77,8 @@ def train(config: Config) -> Trained:
         arrays[f"similarity_{name}"] = np.array(
             [quantiles(features, task.components) for features in layers[-1]]
         )
+    if task.is_classification:
+        arrays["right"] = _right(task, along)
     if config["kernels"]:
         arrays |= _kernel_regimes(config, task, start, runs.networks)
     return Trained(runs.networks, arrays)
@@ -79,6 +90,18 @@ def has_learned(task: Task, predictions: Float[np.ndarray, "n"]) -> bool:
     if task.is_classification:
         return bool(np.all(answers * targets > 0))
     return bool(np.mean((answers - targets) ** 2) <= EXPLAINED * np.var(targets))
+
+
+def recorded(steps: int) -> Int[np.ndarray, " T"]:
+    """Return the steps at which networks are read: 0, and about 40 in geometric distances."""
+    return np.unique(np.append(0, np.geomspace(1, steps, RECORDS).round())).astype(int)
+
+
+def _right(task: Task, along: Float[np.ndarray, "seeds T n"]) -> Float[np.ndarray, "seeds T 2"]:
+    """Return the shares of unseen and of seen tuples that are right; an answer of 0 is half so."""
+    right = 0.5 * (1.0 + np.sign(along * task.targets))
+    sides = ~task.is_train, task.is_train
+    return np.stack([right[..., side].mean(axis=-1) for side in sides], axis=-1)
 
 
 def _saliences(
@@ -126,6 +149,14 @@ def lay_out(separated: Cells, within: Mapping[str, str], **options: Any) -> xr.D
     """Lay the cells of networks out; an array has the dimensions in `within`, or is a number."""
     names = dict.fromkeys(name for _, arrays in separated for name in arrays)
     return layout(separated, {name: within.get(name, "") for name in names}, **options)
+
+
+def coords_of(wide: Cells, deep: Cells) -> dict[str, Any]:
+    """Return the coordinates of `WITHIN`, of networks with one hidden layer and with several."""
+    components = make_task(wide[0][0]["task"]).components.shape[1]
+    coords = {"shared": range(components + 1), "quantile": QUANTILES, "side": SIDES}
+    several = {"deep_step": recorded(deep[0][0]["steps"])} if deep else {}
+    return coords | {"step": recorded(wide[0][0]["steps"])} | several
 
 
 def not_learned(cells: Cells) -> str:

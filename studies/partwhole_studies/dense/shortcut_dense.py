@@ -17,11 +17,12 @@ from partwhole.measures import accuracy
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, look, panels
 from partwhole_studies.conjunctions import KINDS, sizes
-from partwhole_studies.dense import networks
+from partwhole_studies.dense import along, networks, similarities
 from partwhole_studies.network_tasks import CONTEXTS, make_task
 
 LOSSES = {"squared": "equal", "logistic": "margin"}  # and the fit that each ends in
 LAZY, RICH = 1.0, 1e-3
+READ = ("right", "similarity_before", "similarity_after")
 # Mean sizes of the terms of networks with 1 to 4 layers, read off an appendix figure of the paper.
 PUBLISHED_SIZES = {
     ("CD-3", "context"): (2.3, 2.7),
@@ -75,9 +76,9 @@ def gather(cells: Cells) -> xr.Dataset:
     separated += networks.separate(deep, ("task", "depth"), _read_deep)
     data = networks.lay_out(
         separated,
-        {"size": "kind"},
+        {"size": "kind"} | networks.WITHIN,
         over=["task", "loss", "scale", "depth", "seed"],
-        coords={"kind": list(KINDS)},
+        coords={"kind": list(KINDS)} | networks.coords_of(wide, deep),
         labels={"scale": "initial scale"},
     )
     kernel = OverlapKernel.random_network("relu", 3, 1)
@@ -98,7 +99,7 @@ def _read_wide(config: Config, network: Arrays) -> dict[str, Any]:
     read = {
         "accuracy": accuracy(task.test_targets, network["predictions"][~task.is_train]).value,
         "margin": margin(config, network["predictions"]),
-    }
+    } | {name: network[name] for name in READ}
     if "regime" in network:
         read["regime"] = margin(config, network["regime"])
     return read
@@ -113,7 +114,8 @@ def margin(config: Config, predictions: np.ndarray) -> float:
 
 
 def _read_deep(config: Config, network: Arrays) -> dict[str, Any]:
-    return {"size": sizes(make_task(config["task"]), network["predictions"])}
+    size = sizes(make_task(config["task"]), network["predictions"])
+    return {"size": size, "deep_right": network["right"]}
 
 
 def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
@@ -123,6 +125,8 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
         for name, scale in (("lazy", LAZY), ("rich", RICH))
         for loss in LOSSES
     }
+    right_along = hard.right.sel(loss="logistic", scale=RICH)
+    unseen = right_along.sel(side="unseen").where(right_along.sel(side="seen") >= 1)
     theory = {loss: float(hard.theory.sel(loss=loss)) for loss in LOSSES}
     solved = [right[name, "squared"].value > 0.5 for name in ("lazy", "rich")]
     failed = [right[name, "logistic"].value < 0.5 for name in ("lazy", "rich")]
@@ -136,19 +140,31 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate | np.ndarray]:
         "decides": "the loss decides" if all(solved + failed) else "the loss alone does not decide",
         "predicted": "as theory predicts" if signs else "unlike what theory predicts",
         "law": hard.theory.to_numpy() - np.array(law, dtype=float),
+        "best": mean(unseen.max("step"), within=(0.0, 1.0)),
         "not_learned": data.attrs["not_learned"],
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
     deep = "size" in data
-    drawn, axes = panels(1 + deep, 2, 6.8 if deep else 3.5, sharey="row")
-    for ax, loss in zip(axes[0], LOSSES, strict=True):
-        _draw_margins(ax, data.sel(loss=loss))
-        ax.set(title=f"{loss} loss".capitalize(), ylabel="")
+    drawn, axes = panels(5 if deep else 3, 2, 15.0 if deep else 9.0, sharey="row")
+    hard = data.sel(task="CD-3")
+    for row, loss in zip(axes[:2].T, LOSSES, strict=True):
+        _draw_margins(row[0], data.sel(loss=loss))
+        row[0].set(title=f"{loss} loss".capitalize(), ylabel="")
+        right = hard.right.sel(loss=loss, scale=[RICH, LAZY])
+        along.draw(row[1], right, "scale", lambda scale: f"unseen, scale {scale:g}", 3)
+        row[1].set_title("CD-3 along training")
     axes[0, 0].set_ylabel("mean margin, unseen combinations")
-    for ax, task in zip(axes[1], ("CD-1", "CD-3"), strict=True) if deep else ():
-        _draw_sizes(ax, task, data["size"].sel(task=task))
+    for ax, scale in zip(axes[2], (LAZY, RICH), strict=True):
+        pairs = hard.sel(loss="logistic", scale=scale)
+        similarities.draw(ax, pairs.similarity_before, pairs.similarity_after)
+        ax.set_title(f"Pairs of inputs, scale {scale:g}")
+    for column, task in zip(axes[3:].T, ("CD-1", "CD-3"), strict=True) if deep else ():
+        _draw_sizes(column[0], task, data["size"].sel(task=task))
+        right = data.deep_right.sel(task=task).rename(deep_step="step")
+        along.draw(column[1], right, "depth", lambda depth: f"{depth} hidden layers")
+        column[1].set_title(f"{task} along training")
     return key(drawn, columns=3)
 
 
@@ -171,5 +187,4 @@ def _draw_sizes(ax: Axes, task: str, size: xr.DataArray) -> None:
         if setting == task:
             ax.axhspan(low, high, color=look(KINDS.index(kind))["color"], alpha=0.12, linewidth=0)
     ax.set(title=f"{task}, logistic loss", xlabel="hidden layers", ylabel="mean size of its terms")
-    ax.label_outer()
     ax.set_xticks(size.depth)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
 from partwhole_studies.dense import equivalence_dense as study
+from partwhole_studies.dense.networks import recorded
 from partwhole_studies.network_tasks import make_task
 
 
@@ -30,6 +32,14 @@ def test_units_of_small_weights_have_equal_weights_for_items_of_a_class(data):
     alike = data.alike.mean("seed")
     np.testing.assert_allclose(alike.sel(scale=study.RICH), 1.0, atol=0.05)
     assert np.all(alike.sel(scale=study.LAZY) < 0.5)
+
+
+def test_accuracy_along_training_ends_where_networks_do(data):
+    last = data.right.sel(side="unseen").isel(step=-1)
+    xr.testing.assert_allclose(last.drop_vars(["step", "side"]), data.accuracy)
+    assert (data.right.sel(side="seen").isel(step=-1).dropna("seed") == 1).all()
+    lazy = data.right.sel(scale=study.LAZY, loss="squared", side="seen")
+    assert float(lazy.sel(step=1).mean()) < 0.9
 
 
 def units_by_class(readout, n=50, seeds=3, wrong=0):
@@ -76,6 +86,9 @@ def synthetic(preset, right=4):
         answers = np.tile(task.targets, (seeds, 1))
         answers[:, np.flatnonzero(~task.is_train)[right:]] *= -1
         cell = {"predictions": answers, "learned": np.ones(seeds, dtype=bool)}
+        cell["right"] = np.ones((seeds, len(recorded(config["steps"])), 2))
+        similar = np.tile(np.array([[0.0], [0.4], [1.0]]), (seeds, 1, 5))
+        cell |= {"similarity_before": similar, "similarity_after": similar}
         if config["depth"] == 1:
             readout = np.random.default_rng(0).choice([-1.0, 1.0], (seeds, 500))
             cell |= study.read_units(units_by_class(readout, 500, seeds), readout)

@@ -11,6 +11,7 @@ from partwhole import solve
 from partwhole.features import OverlapKernel
 from partwhole_studies import conjunctions
 from partwhole_studies.dense import shortcut_dense as study
+from partwhole_studies.dense.networks import recorded
 from partwhole_studies.network_tasks import make_task
 
 NNGP = OverlapKernel.random_network("relu", 3, 1)
@@ -30,6 +31,9 @@ def kernel_machines(config, loss):
     size = 5.0 if config["loss"] == "logistic" else 1.0
     predictions = size * answer * (1.0 + 0.001 * np.arange(seeds)[:, None])
     cell = {"predictions": predictions, "learned": np.ones(seeds, dtype=bool)}
+    cell["right"] = np.ones((seeds, len(recorded(config["steps"])), 2))
+    similar = np.tile(np.array([[0.0], [0.3], [0.6], [1.0]]), (seeds, 1, 5))
+    cell |= {"similarity_before": similar, "similarity_after": similar}
     return cell | ({"regime": predictions[: config["kernels"]]} if config["kernels"] else {})
 
 
@@ -50,6 +54,12 @@ def test_the_loss_decides(data):
     right = data.accuracy.sel(task="CD-3").mean("seed")
     assert np.all(right.sel(loss="squared") >= 0.9)
     assert np.all(right.sel(loss="logistic") <= 0.1)
+
+
+def test_accuracy_along_training_ends_where_networks_do(data):
+    last = data.right.sel(side="unseen").isel(step=-1)
+    np.testing.assert_allclose(last.transpose(*data.accuracy.dims), data.accuracy)
+    assert (data.right.sel(side="seen").isel(step=-1) == 1).all()
 
 
 def test_kernel_machines_are_lazy_networks_on_all_tasks():

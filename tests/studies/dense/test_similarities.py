@@ -1,4 +1,4 @@
-"""Similarities of hidden layers by shared components, beside what they must be."""
+"""Similarities by shared components, and accuracy along training, beside what they must be."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ import pytest
 import xarray as xr
 
 from partwhole.features import OverlapKernel
-from partwhole_studies.dense import similarities
+from partwhole_studies.dense import along, networks, similarities
 from partwhole_studies.network_tasks import make_task
+
+SMALL = {
+    "task": "equivalence", "depth": 1, "width": 30, "scale": 1.0, "seeds": [0, 1, 2],
+    "loss": "squared", "optimizer": "sgd", "rate": 0.1, "stop": 1e-6, "kernels": 0,
+}  # fmt: skip
 
 
 def test_one_hot_inputs_are_as_similar_as_they_share_components():
@@ -41,3 +46,24 @@ def test_what_sets_inputs_apart_widens_the_spread():
     spans = similarities.span(data).values.ravel()
     assert spans[0] < 1e-12
     assert spans[1] > 0.2
+
+
+def test_networks_are_read_as_if_they_had_been_trained_for_less_long():
+    arrays = networks.train(SMALL | {"steps": 200}).arrays
+    steps = networks.recorded(200)
+    assert steps[0] == 0
+    assert steps[-1] == 200
+    assert arrays["right"].shape == (3, len(steps), 2)
+    task = make_task("equivalence")
+    for at in (10, len(steps) // 2, -1):
+        answers = networks.train(SMALL | {"steps": int(steps[at])}).arrays["predictions"]
+        right = np.sign(answers) == task.targets
+        expected = [right[:, side].mean(axis=1) for side in (~task.is_train, task.is_train)]
+        np.testing.assert_allclose(arrays["right"][:, at].T, expected)
+
+
+def test_all_are_right_from_the_step_after_the_last_error():
+    rows = [[0.5, 1, 0.5, 1, 1], [1, 1, 1, 1, 1], [0.5, 1, 1, 1, 0.75]]
+    right = xr.DataArray(rows, dims=["seed", "step"], coords={"step": [0, 1, 10, 100, 1000]})
+    np.testing.assert_array_equal(along.settled(right), [100, 0, np.nan])
+    np.testing.assert_array_equal(along.settled(right.transpose("step", "seed")), [100, 0, np.nan])
