@@ -25,7 +25,9 @@ Layers = list[Float[np.ndarray, "n _ _"]]
 
 def layers_of(networks: MLP, task: StructuredIdentity) -> Layers:
     """Return the layers of networks."""
-    parts = zip(*in_concept_frame(networks, task), strict=True)
+    weights, biases = in_concept_frame(networks, task)
+    assert biases is not None
+    parts = zip(weights, biases, strict=True)
     return [np.concatenate([w, b[..., None]], axis=-1).astype(float) for w, b in parts]
 
 

@@ -100,13 +100,15 @@ def gather(cells: Cells) -> xr.Dataset:
 def correlations(times: xr.DataArray) -> np.ndarray:
     """Return the rank correlation of signals and colour's times of each seed, mean over sizes."""
     rows = times.sel(concept="colour").transpose("seed", "size", "colour").values
-    return np.array([np.mean([kendalltau(COLOURS, row)[0] for row in grid]) for grid in rows])
+    of_rows = [[np.asarray(kendalltau(COLOURS, row))[0] for row in grid] for grid in rows]
+    return np.mean(of_rows, axis=1)
 
 
 def delays(times: xr.DataArray) -> np.ndarray:
     """Return the ratio of colour's times, size .4 over .2, of each seed, mean over colours."""
-    logs = np.log(times.sel(concept="colour"))
-    return np.exp((logs.sel(size=0.4) - logs.sel(size=0.2)).mean("colour").values)
+    of_colour = times.sel(concept="colour")
+    ratio = of_colour.sel(size=0.4) / of_colour.sel(size=0.2)
+    return np.exp(np.log(ratio.transpose("seed", "colour").values).mean(axis=1))
 
 
 def numbers(data: xr.Dataset) -> dict[str, float | Estimate | np.ndarray]:

@@ -89,7 +89,7 @@ def numbers(data: xr.Dataset) -> dict[str, float | Estimate | np.ndarray]:
     weak, strong = np.stack(halves, axis=1)
     learned = [proportion(int(row.sum()), row.size) for row in np.isfinite(weak)]
     first = (strong < weak)[1:3].all(axis=0)
-    apart = np.abs(error - exact).max("step") / exact.isel(step=0, drop=True)
+    apart = abs(error - exact).max("step") / exact.isel(step=0, drop=True)
     return {
         "order": proportion(int(first.sum()), first.size),
         "rise": rises[0],

@@ -83,9 +83,9 @@ PRESETS = {
     "quick": _methods(QUICK, 5, (32, 64))
     + _pairs(QUICK, 5, (64, 256), 1.0, [TUNED])
     + _pairs(QUICK, 5, (256,), 1.0, [MULTI])
-    + _pairs(QUICK, 5, (256,), 0.1, ALL)
+    + _pairs(QUICK, 5, (256,), 0.1, [MULTI, TUNED])
     + _pairs(QUICK, 5, (64, 256), 0.01, [SINGLE, TUNED])
-    + _near(QUICK, 5, (64,), (0.95, 0.99)),
+    + _near(QUICK, 5, (64,), (0.99,)),
     "laptop": _methods(LAPTOP, 3, (32, 64, 128, 256))
     + _pairs(LAPTOP, 3, (64, 256), 1.0, [MULTI, TUNED])
     + _pairs(LAPTOP, 3, (64, 256), 0.1, ALL)

@@ -13,7 +13,7 @@ from partwhole.recommendation.methods import FINETUNING, MULTI, PROBING, SINGLE
 from partwhole.study import Arrays, Cells, Config
 from partwhole.tasks.relu_teachers import ReLUTeachers, ReLUTeacherSample
 from partwhole.training import Runs, Training, train
-from partwhole.training.relu_probing import ProbingRuns, relu_probing
+from partwhole.training.relu_probing import Features, ProbingRuns, relu_probing
 from partwhole.training.rescaling import for_finetuning
 
 DIMENSION, AUX_UNITS, N_AUX, N_TEST, BATCH = 15, 6, 1024, 2000, 128
@@ -22,7 +22,7 @@ INIT = READOUT = 1e-3
 KERNEL_UNITS = 1000
 # Regression on hidden units or on slopes in all weights, after pretraining or from first weights.
 TANGENT, RANDOM, KERNEL = "tangent probing", "single-task probing", "single-task kernel"
-REGRESSIONS = {
+REGRESSIONS: dict[str, tuple[Features, bool]] = {
     PROBING: ("hidden", True),
     TANGENT: ("tangent", True),
     RANDOM: ("hidden", False),
