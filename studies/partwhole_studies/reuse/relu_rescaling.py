@@ -47,7 +47,7 @@ def _cells(
 
 
 PRESETS = {
-    "quick": _cells(SMALL, 5, (64,)),
+    "quick": _cells(SMALL, 5, (32, 64)),
     "laptop": _cells(MEDIUM, 3, (32, 64, 128)),
     # As published: steps of .1 in learning few units.
     "paper": _cells(FULL, 6, (16, 32, 64, 128, 256, 512), rate=0.1),
