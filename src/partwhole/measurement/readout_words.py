@@ -207,8 +207,8 @@ def penalty_in_words(readouts: HeldOutReadouts) -> str:
 def off_in_words(readouts: HeldOutReadouts) -> list[str]:
     """Return of which components shares of right trials are not as predicted, on average.
 
-    By more than test trials explain: of noise that is the same at all conditions but for its size,
-    no component of 160 was, in recordings of 9 to 20 conditions and 8 to 40 trials of each.
+    By more than test trials explain: where noise was the same at all conditions, no component of
+    160 was, in recordings of 4 to 20 conditions with 8 to 40 trials of each.
     """
     lacking, notes = verdicts_of(readouts).lacking, []
     for j, name in enumerate(readouts.labels):
@@ -225,7 +225,7 @@ def off_in_words(readouts: HeldOutReadouts) -> list[str]:
             notes.append(
                 f"readouts of {name} are right in {percent(float(measured.mean()))} of trials and "
                 f"not in the predicted {percent(float(predicted.mean()))}, by more than chance: "
-                "noise may grow with responses, or have other directions at some conditions, which "
-                "predicted shares leave out; verdicts rest on mean answers"
+                "noise may grow with responses or differ between conditions, which predictions of "
+                "shares follow only in part; verdicts rest on mean answers"
             )
     return notes

@@ -72,7 +72,8 @@ class HeldOutReadouts:
         Variance of predicted answers over populations of neurons, a mean; NaN if not asked for.
     notes : tuple of str
         Whether answers with numbers vary much between training sets, and which penalty would help;
-        of classifiers, that intervals of answers are too short.
+        of classifiers, that intervals of answers are too short; and which components are confounded
+        with groups.
     classifier : LDA or SVM or None
     confounded : tuple of str
         The components whose values depend on a trial's group: readouts may answer by the group.
