@@ -28,6 +28,7 @@ MODES = (("singletask", {}), ("multitask", {}), ("multitask", {"protocol": "publ
 RESCALINGS = (0.125, 0.25, 0.5, 1.0, 2.0)
 PARTS = ("test", "main", "auxiliary")
 READINGS = ("before", "after", "shared")
+DEEPEST = 15  # layers of a ResNet-18
 # Two layers of each whose features differ: of the ResNet-18 the last stage is what is flattened.
 LAST = {
     "resnet-small": ("stage 2, block 1", "flat"),
@@ -36,34 +37,28 @@ LAST = {
     "vit-finetuning": ("block 7", "first token"),
 }
 ADAM = {"loss": "cross entropy", "optimiser": "adam", "learning_rate": 1e-3, "batch": 128}
-# Two classes are distinguished from ten digits by every method; others are in each epoch, of which
-# fewer go as far.
+# Every method separates two of ten digits. Epochs of all classes are longer, and fewer suffice.
 DIGITS: Config = {
     "images": "digits", "main_classes": 5, "n_test": 300,
     "training": ADAM | {"threshold": 0.01, "epochs": 300},
     "fewer": {"pretraining": 40, "multitask": 40},
 }  # fmt: skip
-# Of 1,000 epochs those on all classes would take ten times as long.
-CAPS: Config = {"fewer": {"pretraining": 100, "multitask": 100}}
-CIFAR = DIGITS | {"images": "cifar-100", "main_classes": 2, "n_test": 200} | CAPS
+CAPS = {"fewer": {"pretraining": 100, "multitask": 100}}  # of 1,000 epochs, ten times as long
+CIFAR = DIGITS | CAPS | {"images": "cifar-100", "main_classes": 2, "n_test": 200}
 
 
 def _cells(
-    setting: Config, network: str, sizes: Sequence[int], seeds: int,
-    rescalings: Sequence[float] = RESCALINGS, methods: Sequence[str] = METHODS,
-) -> list[Config]:  # fmt: skip
-    return [
-        setting
-        | {"network": network, "sizes": list(sizes), "rescalings": list(rescalings)}
-        | {"ways": list(methods), "seed": seed}
-        for seed in range(seeds)
-    ]
+    setting: Config, network: str, sizes: Sequence[int], seeds: int, **others: Any
+) -> list[Config]:
+    ways: Config = {"rescalings": list(RESCALINGS), "ways": list(METHODS)} | others
+    ways |= {"network": network, "sizes": list(sizes)}
+    return [setting | ways | {"seed": seed} for seed in range(seeds)]
 
 
 FEW, MANY = (10, 20, 50, 100), (10, 20, 50, 100, 200, 500, 1000)
 SHORT = DIGITS | {"fewer": {"pretraining": 12}}
 PRESETS = {
-    "quick": _cells(SHORT, "resnet-small", (20,), 1, (0.125, 1.0), (SINGLE,)),
+    "quick": _cells(SHORT, "resnet-small", (20,), 1, rescalings=[0.125, 1.0], ways=[SINGLE]),
     "laptop": _cells(DIGITS, "resnet-small", FEW, 5) + _cells(DIGITS, "vit-small", FEW, 3),
     "paper": _cells(CIFAR, "resnet-18", MANY, 50) + _cells(CIFAR, "vit-finetuning", MANY, 50),
 }
@@ -100,8 +95,10 @@ def cell(config: Config, scratch: Path | None = None) -> Arrays:
         arrays: dict[str, Any] = {"score": [_accuracy(run, part) for part in PARTS]}
         if mode == "finetuning" and n == largest:
             ends, inputs = (run.start, run.network(0)), images.samples("main")[0]
-            sizes = layer_dimensions(*ends, inputs, layers=LAST[network], statistics="batch")
-            arrays["dimensions"] = [sizes.before, sizes.after, sizes.shared]
+            sizes = layer_dimensions(*ends, inputs, statistics="batch")
+            table = arrays["by_layer"] = np.full((len(READINGS), DEEPEST), np.nan)
+            table[:, : len(sizes.layers)] = sizes.before, sizes.after, sizes.shared
+            arrays["dimensions"] = table[:, [sizes.layers.index(name) for name in LAST[network]]]
         return arrays
 
     networks: list[Any] = []
@@ -113,11 +110,10 @@ def cell(config: Config, scratch: Path | None = None) -> Arrays:
         [kept_part(scratch, f"{way}, {n}", partial(compute, net, n, *options)) for n in splits]
         for way, (net, *options) in modes.items()
     ]
-    return {
-        "score": np.array([[run["score"] for run in group] for group in runs]),
-        "pretrained": accuracy,
-        "dimensions": np.array([g[-1]["dimensions"] for g in runs if "dimensions" in g[-1]]),
-    }
+    score = np.array([[run["score"] for run in group] for group in runs])
+    last = [group[-1] for group in runs if "dimensions" in group[-1]]
+    sizes = {name: np.array([run[name] for run in last]) for name in ("dimensions", "by_layer")}
+    return {"score": score, "pretrained": accuracy} | sizes
 
 
 def _accuracy(run: Any, part: str) -> float:
@@ -139,15 +135,14 @@ def _setting(config: Config) -> tuple[Training, dict[str, Any]]:
 
 def gather(cells: Cells) -> xr.Dataset:
     config = cells[0][0]
-    data = layout(
-        cells,
-        {"score": "way n part", "pretrained": "", "dimensions": "c reading layer"},
-        over=["network", "seed"],
-        coords={
-            "way": [*config["ways"], *map(tuned, config["rescalings"])], "n": config["sizes"],
-            "part": list(PARTS), "c": config["rescalings"], "reading": list(READINGS),
-        },
-    )  # fmt: skip
+    dims = {"score": "way n part", "pretrained": "", "dimensions": "c reading layer",
+            "by_layer": "c reading depth"}  # fmt: skip
+    coords = {
+        "way": [*config["ways"], *map(tuned, config["rescalings"])], "n": config["sizes"],
+        "part": list(PARTS), "c": config["rescalings"], "reading": list(READINGS),
+        "depth": range(1, DEEPEST + 1),
+    }  # fmt: skip
+    data = layout(cells, dims, over=["network", "seed"], coords=coords)
     return data.assign_attrs(classes=config["main_classes"])
 
 
@@ -174,11 +169,12 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
 
 def figure(data: xr.Dataset) -> Figure:
     networks, sizes = data.network.values.tolist(), data.n.values
-    drawn, axes = panels(2, len(networks), 4.8, sharey=True)
+    drawn, axes = panels(3, len(networks), 7.2, sharey="row")
+    kept = data.by_layer.sel(reading="shared") / data.by_layer.sel(reading="after")
     paper = published(__file__, ["network", "way", "n"]).accuracy.reindex(way=data.way, n=sizes)
     methods = [tuned(1.0), *(way for way in METHODS if way in data.way)]
     rescaled = {"way": [tuned(c) for c in data.c.values], "n": np.unique(sizes[[0, -1]])}
-    for (above, below), network in zip(axes.T, networks, strict=True):
+    for (above, below, last), network in zip(axes.T, networks, strict=True):
         kinds = {"measured": data.score.sel(part="test", network=network, drop=True)}
         if network in paper.network:
             kinds["published"] = paper.sel(network=network, drop=True)
@@ -197,4 +193,8 @@ def figure(data: xr.Dataset) -> Figure:
         for ax in (above, below):
             ax.axhline(1 / data.attrs["classes"], color=QUIET, linewidth=0.8)
             ax.set_ylabel("test accuracy" if network == networks[0] else "")
-    return key(drawn)
+        share = kept.sel(network=network, c=[0.125, 1.0], drop=True).dropna("depth", how="all")
+        names = {c: f"c = {c:g}" for c in share.c.values}
+        series(last, "depth", by="c", names=names, shift=7, measured=share)
+        last.set(xlabel="layer", ylabel="share kept", xticks=share.depth.values)
+    return key(drawn, columns=3)

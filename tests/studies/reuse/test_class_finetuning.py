@@ -40,7 +40,11 @@ def invented(config, paper, kept=0.9):
     score = np.stack([accuracy + 0.002 * rng.normal(size=accuracy.shape)] * 3, axis=-1)
     sizes = np.tile([[6.0], [2.0], [2.0 * kept]], (len(config["rescalings"]), 1, 2))
     sizes *= 1 + 0.001 * rng.normal(size=sizes.shape)
-    return {"score": score, "pretrained": np.array(1.0), "dimensions": sizes}
+    by_layer = np.full((len(sizes), 3, study.DEEPEST), np.nan)
+    by_layer[:, :, :2] = sizes
+    return {
+        "score": score, "pretrained": np.array(1.0), "dimensions": sizes, "by_layer": by_layer,
+    }  # fmt: skip
 
 
 def test_finetuning_starts_from_pretrained_weights_and_single_task_learning_does_not(monkeypatch):
@@ -55,7 +59,8 @@ def test_finetuning_starts_from_pretrained_weights_and_single_task_learning_does
         )
 
     score = SimpleNamespace(task_accuracy=np.ones((1, 1)))
-    sizes = SimpleNamespace(before=[1.0, 1.0], after=[1.0, 1.0], shared=[1.0, 1.0])
+    layers = [*study.LAST["resnet-small"]]
+    sizes = SimpleNamespace(before=[1.0, 1.0], after=[1.0, 1.0], shared=[1.0, 1.0], layers=layers)
     monkeypatch.setattr(study, "train_transfer", follow)
     monkeypatch.setattr(study, "layer_dimensions", lambda *ends, **options: sizes)
     study.cell(study.PRESETS["quick"][0] | {"rescalings": [1.0]})
@@ -72,7 +77,7 @@ def test_published_accuracies_hold_what_is_claimed_of_them():
     configs = study.PRESETS["paper"]
     data = study.gather([(config, invented(config, paper)) for config in configs])
     assert set(verdicts(study, data).values()) == {"holds"}
-    assert len(study.figure(data).axes) == 4
+    assert len(study.figure(data).axes) == 6
 
 
 def test_a_rescaling_that_does_the_opposite_is_noticed():
