@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,32 +12,35 @@ from matplotlib.figure import Figure
 
 from partwhole.measures.concepts import PUBLISHED, capability
 from partwhole.measures.concepts.capability import Capability
-from partwhole.study import Cells, Config, key, mean
+from partwhole.study import Cells, Config, key, mean, series
 from partwhole.study.plots import COLOURS, look, mosaic
+from partwhole.tasks.shapes.published import CONCEPT_SIGNALS
 from partwhole_studies.costs import of_model, seconds_of
 from partwhole_studies.diffusion import concept_readings as readings
 from partwhole_studies.diffusion.concept_models import PAPER, POINTS
 from partwhole_studies.diffusion.concept_models import train as train
+from partwhole_studies.diffusion.concept_times import by_seed, rank_correlation
 from partwhole_studies.diffusion.training_sets import UNSEEN
 
 THRESHOLD, CONSECUTIVE = 0.8, 2
 WAYS: Config = {
-    "over": [0.1, 0.25, 0.4], "directions": [1.0, 2.0, 3.0], "guidance": [2.0, 4.0],
+    "over": [0.1, 0.25, 0.4], "directions": [1.0, 2.0, 3.0], "guidance": [1.5, 2.0, 3.0, 4.0],
 }  # fmt: skip
 NAMES = {"over": "over-prompt", "direction": "latent direction", "guidance": "guidance"}
-COLOUR = 0.247
+SEPARATIONS, PUBLISHED_SEPARATIONS = CONCEPT_SIGNALS[:9:2], CONCEPT_SIGNALS[2:6]
+COLOUR = 0.247  # in both
 
 
-def _cells(kind: Config, seeds: int) -> list[Config]:
+def _cells(kind: Config, colours: Sequence[float], seeds: int) -> list[Config]:
     recipe = kind["recipe"] | {"drop_condition": 0.1}  # guidance needs it
-    kind = {"colour": COLOUR} | kind | WAYS | {"recipe": recipe}
-    return [kind | {"seed": seed} for seed in range(seeds)]
+    kind = kind | WAYS | {"recipe": recipe}
+    return [kind | {"colour": c, "seed": seed} for seed in range(seeds) for c in colours]
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(POINTS, 1),
-    "laptop": _cells(POINTS, 20),
-    "paper": _cells(PAPER, 5),
+    "quick": _cells(POINTS, [COLOUR], 1),
+    "laptop": _cells(POINTS, SEPARATIONS, 20),
+    "paper": _cells(PAPER, PUBLISHED_SEPARATIONS, 5),
 }
 seconds = seconds_of(of_model)
 ON_GPU = True
@@ -44,7 +48,9 @@ cell = train
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    return readings.gather(cells, "colour").isel(colour=0)
+    data = readings.gather(cells, "colour")
+    # Means of all samples are read, which a hundredth of one does not change.
+    return data.assign(coordinates=data.coordinates.round(2))
 
 
 def prompts_of(data: xr.Dataset) -> list[str]:
@@ -53,16 +59,39 @@ def prompts_of(data: xr.Dataset) -> list[str]:
     return names[names.index(UNSEEN) :]
 
 
-def elicited(runs: xr.Dataset) -> Capability | None:
-    """Return the capability by the best prompt and by the plain one; None if no model learned."""
-    samples = runs.coordinates.sel(prompt=prompts_of(runs)).dropna("seed")
+def elicited(runs: xr.Dataset, prompts: Sequence[str] = ()) -> Capability | None:
+    """Return the capability by the best of some prompts, by default all, and by the plain one.
+
+    The plain one is the first; None if no model learned its training classes.
+    """
+    names = tuple(prompts or prompts_of(runs))
+    samples = runs.coordinates.sel(prompt=list(names)).dropna("seed")
     if samples.sizes["seed"] == 0:
         return None
     values = samples.transpose("seed", "step", "prompt", "sample", "concept").values
     return capability(
-        runs.step.values.astype(float), values.astype(float), prompts=tuple(prompts_of(runs)),
+        runs.step.values.astype(float), values.astype(float), prompts=names,
         threshold=THRESHOLD, consecutive=CONSECUTIVE, resamples=300, seed=0,
     )  # fmt: skip
+
+
+def emerged(runs: xr.Dataset, prompts: Sequence[str] = ()) -> xr.DataArray:
+    """Return the steps at which the plain and the best prompt elicit it, (prompt, seed).
+
+    NaN for models that did not learn their training classes.
+    """
+    is_whole = runs.coordinates.notnull().all(["step", "prompt", "sample", "concept"]).values
+    steps, ability = np.full((2, len(is_whole)), np.nan), elicited(runs, prompts)
+    if ability is not None:
+        steps[:, is_whole] = ability.naive_emergence.by_run, ability.emergence.by_run
+    return xr.DataArray(steps, {"prompt": ["plain", "best"], "seed": runs.seed.values})
+
+
+def over_colours(data: xr.Dataset) -> xr.DataArray:
+    """Return the steps of both prompts for each separation of colours, (prompt, colour, seed)."""
+    runs = readings.learned(data)
+    steps = [emerged(runs.sel(colour=c)) for c in data.colour.values]
+    return readings.capped(xr.concat(steps, data.colour), data)
 
 
 def turns(runs: xr.Dataset) -> xr.DataArray:
@@ -89,20 +118,27 @@ def jackknifed(logs: np.ndarray) -> np.ndarray:
     return n * difference(logs) - (n - 1) * without
 
 
+def by_guidance(data: xr.Dataset) -> xr.DataArray:
+    """Return the step at which each weight of guidance elicits it, (weight, seed)."""
+    runs = readings.learned(data).sel(colour=COLOUR)
+    names = {1.0: UNSEEN} | {w: f"guidance {w:g}" for w in WAYS["guidance"]}
+    steps = [emerged(runs, [name]).sel(prompt="plain", drop=True) for name in names.values()]
+    weight = xr.DataArray([*names], dims="weight", name="weight")
+    return readings.capped(xr.concat(steps, weight), data)
+
+
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    runs = readings.learned(data)
-    ability = elicited(runs)
-    complete = runs.coordinates.notnull().all(["step", "prompt", "sample", "concept"]).values
-    best, plain = (xr.DataArray(np.full(len(complete), np.nan), dims="seed") for _ in range(2))
-    if ability is not None:
-        best[complete], plain[complete] = ability.emergence.by_run, ability.naive_emergence.by_run
+    runs = readings.learned(data).sel(colour=COLOUR)
+    plain, best = emerged(runs)
     delay = readings.later(plain, best, data)
-    logs = np.log([readings.capped(times, data).values[complete] for times in (best, plain)])
+    logs = np.log([readings.capped(steps, data).dropna("seed") for steps in (best, plain)])
     reached = best.where(np.isfinite(best))
+    by_colour = by_seed(over_colours(data).sel(prompt="best"), rank_correlation, 3)
     return {
         "delay": delay,
         "spread": mean(jackknifed(logs)),
         "turn": readings.ratio((reached / turns(runs)).pipe(np.log)),
+        "signal": mean(by_colour, within=(-1.0, 1.0)),
         "order": "sooner than"
         if delay.low > 1
         else "later than"
@@ -114,16 +150,21 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
 
 
 def figure(data: xr.Dataset) -> Figure:
-    drawn, axes = mosaic("AB", 3.4, sharey=True)
-    ability = elicited(readings.learned(data))
+    drawn, axes = mosaic("AB;CD", 5.6)
+    ability = elicited(readings.learned(data).sel(colour=COLOUR))
     if ability is not None:
         _draw_best(axes["A"], ability)
         _draw_ways(axes["B"], ability)
     axes["A"].set(title="Best prompt", ylabel="accuracy, blue and small")
     axes["B"].set(title="Best prompt of each kind")
-    for ax in axes.values():
+    for ax in (axes["A"], axes["B"]):
         ax.set(xlabel=data.step.long_name, ylim=(-0.03, 1.03))
-    return key(drawn, columns=5)
+    axes["C"].set(xlabel="separation of the colours", ylabel="steps to an accuracy of .8")
+    for prompt, shift in (("plain", 0), ("best", 4)):
+        series(axes["C"], "colour", measured=over_colours(data).sel(prompt=prompt), shift=shift)
+    axes["D"].set(xlabel="weight of guidance", ylabel="steps to an accuracy of .8")
+    series(axes["D"], "weight", measured=by_guidance(data), shift=3)
+    return key(drawn, columns=3)
 
 
 def _draw_best(ax: Axes, ability: Capability) -> None:

@@ -22,18 +22,25 @@ def test_it_is_whole():
     assert study.numbers(data)["learned"] == 1
     assert study.prompts_of(data) == [
         UNSEEN, "over 0.1", "over 0.25", "over 0.4", "direction 1", "direction 2", "direction 3",
-        "guidance 2", "guidance 4",
+        "guidance 1.5", "guidance 2", "guidance 3", "guidance 4",
     ]  # fmt: skip
 
 
-def cells(best=4000.0, plain=(9e3, 11e3, 13e3, 12e3, 10e3), spread=0.05):
-    """Return runs in which one prompt works before the plain one."""
+def cells(best=4000.0, plain=(9e3, 11e3, 13e3, 12e3, 10e3), spread=0.05, power=0.0, guided=1.0):
+    """Return runs in which one prompt works before the plain one.
+
+    Their steps change with a power of the separation of colours, and guidance of 4 takes a share of
+    those of the plain one.
+    """
     arrays = []
     for config in CONFIGS:
         size = rising(config, 1200.0)
+        later = (config["colour"] / study.COLOUR) ** power
+        asked = later * plain[config["seed"]]
         paths = {
-            UNSEEN: np.stack([rising(config, plain[config["seed"]]), size], axis=1),
-            "over 0.25": np.stack([rising(config, best), size], axis=1),
+            UNSEEN: np.stack([rising(config, asked), size], axis=1),
+            "over 0.25": np.stack([rising(config, later * best), size], axis=1),
+            "guidance 4": np.stack([rising(config, guided * asked), size], axis=1),
         }
         arrays.append((config, synthetic(config, paths, spread=spread)))
     return arrays
@@ -48,6 +55,20 @@ def test_a_hidden_capability_is_noticed_and_one_that_shows_is_not():
     assert verdict(plain=(4e3,) * 5)["delay"] == "does not hold"
     never = study.numbers(study.gather(cells(plain=(9e4,) * 5)))
     assert (never["order"], never["at_least"]) == ("sooner than", "at least ")
+
+
+def test_a_capability_that_comes_later_with_a_stronger_signal_is_noticed():
+    assert verdict(power=-1.0)["signal"] == "holds"
+    assert verdict(power=1.0)["signal"] == "does not hold"
+
+
+def test_a_weight_of_guidance_that_works_sooner_is_seen():
+    steps = study.by_guidance(study.gather(cells(guided=0.5))).mean("seed")
+    assert steps.weight.values.tolist() == [1.0, 1.5, 2.0, 3.0, 4.0]
+    # Half of the way is covered in half of the steps; checkpoints are up to a tenth apart.
+    ratio = steps / steps.sel(weight=1.0)
+    assert ratio.sel(weight=4.0) == pytest.approx(0.5, rel=0.1)
+    assert (ratio.sel(weight=[1.5, 2.0, 3.0]) > 0.9).all()
 
 
 def test_the_turn_is_compared_with_the_capability():
@@ -75,7 +96,8 @@ def test_deviations_of_steps_are_compared_with_their_error():
 
 
 def test_steps_are_those_of_the_paths():
-    ability = study.elicited(readings.learned(study.gather(cells())))
+    runs = readings.learned(study.gather(cells())).sel(colour=study.COLOUR)
+    ability = study.elicited(runs)
     assert ability is not None
     # .8 of both is reached a tenth of a log step after one half, and then a checkpoint comes.
     assert (ability.emergence.by_run >= 4000.0).all()
