@@ -39,7 +39,7 @@ def _cells(kind: Config, colours: Sequence[float], seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, [COLOUR], 1),
-    "laptop": _cells(POINTS, SEPARATIONS, 20),
+    "laptop": _cells(POINTS, SEPARATIONS, 12),
     "paper": _cells(PAPER, PUBLISHED_SEPARATIONS, 5),
 }
 seconds = seconds_of(of_model)
@@ -160,8 +160,9 @@ def figure(data: xr.Dataset) -> Figure:
     for ax in (axes["A"], axes["B"]):
         ax.set(xlabel=data.step.long_name, ylim=(-0.03, 1.03))
     axes["C"].set(xlabel="separation of the colours", ylabel="steps to an accuracy of .8")
+    steps = over_colours(data)
     for prompt, shift in (("plain", 0), ("best", 4)):
-        series(axes["C"], "colour", measured=over_colours(data).sel(prompt=prompt), shift=shift)
+        series(axes["C"], "colour", measured=steps.sel(prompt=prompt), shift=shift)
     axes["D"].set(xlabel="weight of guidance", ylabel="steps to an accuracy of .8")
     series(axes["D"], "weight", measured=by_guidance(data), shift=3)
     return key(drawn, columns=3)
