@@ -117,15 +117,30 @@ def test_the_headline_is_a_ladder():
     report = audit_split(data, ["shape", "colour", "size"], "y", "split")
     assert report.headline == (
         "Supported if parts add up (order 1). Not if pairs interact (order 2): training lacks "
-        "(p, x) and 1 more"
+        "(shape = p, colour = x) and 1 more"
     )
     assert report.verdict == "supported"
     strict = audit_split(data, ["shape", "colour", "size"], "y", "split", require_order=2)
     assert strict.verdict == "unsupported"
     assert strict.headline == (
-        "Not supported if pairs interact (order 2): training lacks (p, x) and 1 more. Supported if "
-        "parts add up (order 1)"
+        "Not supported if pairs interact (order 2): training lacks (shape = p, colour = x) and 1 "
+        "more. Supported if parts add up (order 1)"
     )
+
+
+@pytest.mark.parametrize(
+    ("shape", "colour", "lacked"),
+    [
+        ("cube", "red", "(cube, red)"),
+        ("26 to 28", "red", "(shape = 26 to 28, colour = red)"),
+        ("cube", "C", "(shape = cube, colour = C)"),
+        ("no", "red", "(shape = no, colour = red)"),
+    ],
+)
+def test_words_need_no_names_of_their_columns(shape: str, colour: str, lacked: str):
+    data = grid_of_three([("p", "x")]).replace({"shape": {"p": shape}, "colour": {"x": colour}})
+    report = audit_split(data, ["shape", "colour", "size"], "y", "split")
+    assert f"training lacks {lacked}" in report.headline
 
 
 def test_pairs_may_be_needed_and_supported():

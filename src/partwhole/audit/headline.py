@@ -352,12 +352,8 @@ def _in_short(case: Case, components: tuple[int, ...], values: tuple[int, ...]) 
 
 
 def _is_word(text: str) -> bool:
-    """Return whether a value says what it is a value of: no number, and no yes or no."""
-    try:
-        float(text)
-    except ValueError:
-        return text.casefold() not in ANSWERS
-    return False
+    """Return whether a value says what it is a value of: no number, letter, or yes or no."""
+    return len(text) > 1 and text[0].isalpha() and text.casefold() not in ANSWERS
 
 
 def _reason(report: AuditReport, finding: Finding) -> str:
