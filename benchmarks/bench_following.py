@@ -20,7 +20,8 @@ import numpy as np
 from partwhole.networks import Architecture
 from partwhole.networks.diffusion import diffusion_model
 from partwhole.networks.images.convnet import convnet
-from partwhole.training import CSVLog, JSONLines, TensorBoard, Training, train
+from partwhole.training import Training, train
+from partwhole.training.logs import CSVLog, JSONLines, TensorBoard
 
 
 def trainings(steps: int) -> dict[str, tuple[Any, Any, Training]]:

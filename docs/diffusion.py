@@ -63,7 +63,7 @@ def draw(records: DiffusionRecords) -> Figure:
         left, right = figure.subplots(1, 2, width_ratios=[1.45, 1])
         _draw_samples(left, records)
         coordinates = records.coordinates[UNSEEN][0]
-        path = pw.measures.concept_path(records.steps, coordinates, smoothing=RAW)
+        path = pw.measures.concepts.concept_path(records.steps, coordinates, smoothing=RAW)
         _draw_path(right, path.mean)
     return figure
 

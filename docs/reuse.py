@@ -31,7 +31,7 @@ def compute(sizes: tuple[int, ...] = SIZES, seeds: int = 3) -> TrainedLosses:
     predicted = pw.recommendation.predict_losses(
         task, sizes, rescalings=(1.0, 0.01), seeds=range(seeds)
     )
-    return pw.recommendation.trained_losses(predicted, max_steps=30_000)
+    return pw.recommendation.trained.trained_losses(predicted, max_steps=30_000)
 
 
 def draw(found: TrainedLosses) -> Figure:

@@ -194,7 +194,7 @@ def _title_of(text: str) -> str:
 
 
 def _reference() -> dict[str, str]:
-    """Return a page for each room, for each name on its face, and for modules of theory."""
+    """Return a page for each room, each name on its face, and modules of theory or of its words."""
     pages: dict[str, list[str]] = {}
     every = rooms()
     for room in every:
@@ -205,8 +205,9 @@ def _reference() -> dict[str, str]:
         names = [name for name, member in members.items() if not isinstance(member, left_out)]
         inner = tuple(f"{other}." for other in every if other.startswith(f"{room}."))
         below = [
-            name for name in modules(room) if {*THEORY} & {*room.split(".")}
+            name for name in modules(room) if room != "partwhole"
             and not f"{name}.".startswith(inner) and name.rpartition(".")[2] not in names
+            and ({*THEORY} & {*room.split(".")} or _is_in_words(name, face))
         ]  # fmt: skip
         parts = [_title(room), f".. automodule:: {room}", _table(f"{room}.{n}" for n in names)]
         parts += [_title("Modules", "-"), _table(below)] if below else []
@@ -235,6 +236,13 @@ def modules(room: str) -> list[str]:
     path = getattr(importlib.import_module(room), "__path__", ())
     names = [module.name for module in pkgutil.walk_packages(path, f"{room}.")]
     return [name for name in names if "._" not in name]
+
+
+def _is_in_words(module: str, face: ModuleType) -> bool:
+    """Return whether a room's docstring names a module or what it defines."""
+    name = re.escape(module.removeprefix(f"{face.__name__}."))
+    listed = rf"(`|^|, ){name}(\.\w+)?(`|,|$)"
+    return re.search(listed, face.__doc__ or "", re.MULTILINE) is not None
 
 
 def _directive(name: str, member: object) -> str:

@@ -64,11 +64,11 @@ class Precision(ConjugateCost):
 COSTS = {
     "Quadratic": (limits.Quadratic(), DENSE),
     "Quadratic, weighted": (limits.Quadratic({"a": 0.1, "b": 3.0}), DENSE),
-    "L1Norm": (limits.L1Norm(), DENSE),
+    "L1Norm": (limits.costs.L1Norm(), DENSE),
     "GroupNorm": (limits.GroupNorm(), DENSE),
     "GroupNorm, weighted": (limits.GroupNorm(np.array([0.2, 3.0])), DENSE),
     "GroupNorm, gated": (limits.GroupNorm(), GATED),
-    "NuclearNorm": (limits.NuclearNorm(2), DENSE),
+    "NuclearNorm": (limits.costs.NuclearNorm(2), DENSE),
     "HyperbolicEntropy": (limits.HyperbolicEntropy(0.1), DENSE),
     "HyperbolicEntropy, lazy": (limits.HyperbolicEntropy(100.0), DENSE),
     "HyperbolicEntropy, tilted": (limits.HyperbolicEntropy(1e-3, 0.4), DENSE),
@@ -84,7 +84,10 @@ COSTS = {
     ),
     "FunctionSpaceL2": (FunctionSpaceL2(), GATED),
     "ConjugateCost": (ElasticNet(), DENSE),
-    "LinearProbing": (limits.LinearProbing(RNG.normal(size=8), RNG.uniform(0.5, 2.0, 8)), DENSE),
+    "LinearProbing": (
+        limits.costs.LinearProbing(RNG.normal(size=8), RNG.uniform(0.5, 2.0, 8)),
+        DENSE,
+    ),
     "ConjugateCost, ridge": (ElasticNet(0.1, 3.0), DENSE),
     "ConjugateCost, precision": (Precision(np.cov(RNG.normal(size=(8, 30)))), DENSE),
 }
@@ -330,7 +333,7 @@ KERNELS = {
         np.stack(np.meshgrid(*[np.arange(3)] * 3), axis=-1).reshape(-1, 3),
     ),
     "dense_kernel": (
-        lambda a, b: features.dense_kernel(a, depth=2, kind="ntk", other=b),
+        lambda a, b: features.dense_kernels.dense_kernel(a, depth=2, kind="ntk", other=b),
         RNG.normal(size=(9, 4)),
     ),
     "expected_agreement": (
@@ -429,7 +432,7 @@ NETWORKS = {
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks(name):
-    networks.check_network(*NETWORKS[name])
+    networks.checking.check_network(*NETWORKS[name])
 
 
 class Sine(eqx.Module):
@@ -479,9 +482,9 @@ class Twofold(Sine):
     ],
 )
 def test_broken_networks_are_told_what_is_wrong(rule, network):
-    networks.check_network(Sine(jnp.ones((2, 3))), POINTS)
+    networks.checking.check_network(Sine(jnp.ones((2, 3))), POINTS)
     with pytest.raises(CheckFailed, match=f"(?m)^- {rule}"):
-        networks.check_network(network, POINTS)
+        networks.checking.check_network(network, POINTS)
 
 
 def test_an_output_that_sees_its_batch():
@@ -492,7 +495,9 @@ def test_an_output_that_sees_its_batch():
 
     network = networks.image_network("convnet-small", (8, 12, 2), seed=0)
     with pytest.raises(CheckFailed, match=r"(?m)^- an output depends on its own input alone"):
-        networks.check_network(Normalised(network.parts, network.names, network.shape), IMAGES)
+        networks.checking.check_network(
+            Normalised(network.parts, network.names, network.shape), IMAGES
+        )
 
 
 def test_all_breaches_are_told_at_once():

@@ -16,8 +16,9 @@ import pytest
 
 import partwhole
 from partwhole import __version__, networks, tasks, training
-from partwhole.audit import RULES, Settings
+from partwhole.audit import Settings
 from partwhole.audit.outputs import machine
+from partwhole.audit.rules import RULES
 from partwhole.cli import command
 from partwhole.cli.cite import BIBTEX
 from partwhole.study.pages.parts import paper_file

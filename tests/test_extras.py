@@ -77,7 +77,7 @@ def test_the_rest_names_its_extra_in_one_sentence(use, part, extra, lacking):
 
 
 def test_pictures_of_a_folder_need_pillow_alone():
-    lines = ["sys.modules['PIL'] = None", "from partwhole.tasks import from_folder"]
+    lines = ["sys.modules['PIL'] = None", "from partwhole.tasks.images import from_folder"]
     code = "\n".join([*lines, "from_folder('pictures', 'attributes.csv', concepts=['shape'])"])
     assert run(code).stderr.splitlines()[-1] == (
         "partwhole._extras.MissingExtraError: from_folder needs the package Pillow; got an "

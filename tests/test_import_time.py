@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -42,3 +43,16 @@ def test_the_public_face_names_what_it_has():
         assert getattr(partwhole, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'flows_typo'; it has"):
         partwhole.flows_typo  # noqa: B018
+
+
+MOST_NAMES = 120  # of rooms, and what they list, each counted once
+
+
+def test_the_public_face_is_small():
+    members = {id(getattr(partwhole, name)) for name in partwhole.__all__}
+    for room in (getattr(partwhole, name) for name in partwhole.__all__):
+        if inspect.ismodule(room):
+            listed = [getattr(room, name) for name in room.__all__]
+            assert sum(map(inspect.isclass, listed)) <= 12, room.__name__
+            members |= {*map(id, listed)}
+    assert len(members) <= MOST_NAMES

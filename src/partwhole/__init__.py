@@ -21,8 +21,7 @@ networks
 training
     Networks of any family, many at once, diffusion models too: `train`, `Training`.
 torch
-    Models of torch: `tangent_kernel`, `compare`, `read_samples`,
-    `dataset`, `from_state_dict`, ...
+    Models of torch: `tangent_kernel`, `compare`, `read_samples`, `dataset`, ...
 recommendation
     Single-task, multi-task, linear probing or finetuning? `recommend`, `predict_losses`.
 comparison

@@ -13,7 +13,8 @@ import pytest
 from scipy.stats import binom, norm, rankdata, spearmanr, t
 
 from partwhole._checks import InputError
-from partwhole.atlas import Atlas, find_splits, stored_atlas, write_atlas
+from partwhole.atlas import find_splits, write_atlas
+from partwhole.atlas.folder import Atlas, stored_atlas
 from partwhole.atlas.overview import _right, splits_needed
 from partwhole.atlas.readers import BENCHMARKS
 from partwhole.atlas.readers.grids import SHAPES3D_RULES, SHAPES3D_SIZES, by_rule

@@ -16,8 +16,9 @@ import pandas as pd
 import pytest
 from split_tables import cross, rows, total
 
-from partwhole.audit import RULES, audit_split
+from partwhole.audit import audit_split
 from partwhole.audit.outputs.files import write_all
+from partwhole.audit.rules import RULES
 from partwhole.cli import main
 
 ROLES = ["--components", "first", "second", "--target", "target"]

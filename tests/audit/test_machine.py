@@ -15,9 +15,10 @@ import pytest
 from split_tables import cross, random_table, rows, total
 
 from partwhole._checks import InputError
-from partwhole.audit import RULES, AuditReport, Settings, audit_split
+from partwhole.audit import AuditReport, Settings, audit_split
 from partwhole.audit.outputs.build_servers import MOST_LOCATIONS
 from partwhole.audit.outputs.machine import MOST_ITEMS, MOST_ROWS
+from partwhole.audit.rules import RULES
 
 COLUMNS = ["first", "second"]
 NASTY = "</failure>\x00\x1b]]>&\"'é"

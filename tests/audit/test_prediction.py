@@ -16,7 +16,8 @@ from partwhole._checks import InputError
 from partwhole.audit.case import AuditTable
 from partwhole.audit.prediction import answers, places
 from partwhole.audit.prediction.prediction import predict
-from partwhole.features import OrderKernel, OverlapKernel
+from partwhole.features import OverlapKernel
+from partwhole.features.order_kernel import OrderKernel
 
 TOLERANCE = 1e-8
 

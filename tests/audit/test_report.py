@@ -593,7 +593,7 @@ def test_a_supported_split_that_is_predicted_little_better_than_guessed_says_so(
     assert prediction is not None
     point = prediction.points[prediction.reference]
     # One hidden ReLU layer, but for its conjunctions of two parts.
-    kernel = features.OrderKernel.random_network(3, 1, 1)
+    kernel = features.order_kernel.OrderKernel.random_network(3, 1, 1)
     task = from_frame(table, ["a", "b", "c"], "label", "split")
     right = float((solve(task, kernel, intercept="free").test_margins > 0).mean())
     assert point.accuracy == pytest.approx(right)

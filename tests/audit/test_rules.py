@@ -13,12 +13,13 @@ import pytest
 from split_tables import cross, random_table, rows, shortcut, total
 
 from partwhole._checks import InputError
-from partwhole.audit import RULES, Finding, Settings, UnsupportedSplit, audit_split
+from partwhole.audit import Settings, UnsupportedSplit, audit_split
 from partwhole.audit.judging.judge import judge
 from partwhole.audit.judging.rows import MOST_SHORTCUTS, MOST_UNSEEN
 from partwhole.audit.outputs.lines import one_line
 from partwhole.audit.outputs.rule_table import rule_table
 from partwhole.audit.predictions_in_words import representation_name
+from partwhole.audit.rules import RULES, Finding
 from partwhole.audit.settings import EXAMPLE
 from partwhole.audit.wording import percent, printable
 

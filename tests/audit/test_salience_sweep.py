@@ -21,7 +21,7 @@ from partwhole.audit.prediction.salience_sweep import (
     network_kernel,
     salience_sweep,
 )
-from partwhole.features import OrderKernel
+from partwhole.features.order_kernel import OrderKernel
 
 COMPONENTS = ["shape", "colour", "material", "size"]
 

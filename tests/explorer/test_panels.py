@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 import partwhole as pw
 from partwhole._checks import InputError
-from partwhole.audit import RULES
+from partwhole.audit.rules import RULES
 from partwhole.explorer.controls import Column, Slider
 from partwhole.explorer.panel import Panel
 from partwhole.explorer.panels import PANELS

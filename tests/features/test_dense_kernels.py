@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.features import OverlapKernel, dense_kernel
+from partwhole.features import OverlapKernel
+from partwhole.features.dense_kernels import dense_kernel
 
 X = np.random.default_rng(0).normal(size=(6, 4))
 

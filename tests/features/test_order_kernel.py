@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.features import OrderKernel, OverlapKernel
+from partwhole.features import OverlapKernel
+from partwhole.features.order_kernel import OrderKernel
 
 ROUNDING = 1e-12
 

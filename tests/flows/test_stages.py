@@ -7,10 +7,10 @@ import pytest
 from dynamics_oracles import TRIPLE_CAPTION, TRIPLE_CODE, two_concepts, two_signals
 
 from partwhole._checks import InputError
-from partwhole.flows import FlowOutcome, OneLayer, Path, Tied, flow, stages
+from partwhole.flows import FlowOutcome, OneLayer, Path, Tied, flow
 from partwhole.flows.cholesky_path import cholesky_path
 from partwhole.flows.field import tied_field
-from partwhole.flows.stages import Phase
+from partwhole.flows.stages import Phase, stages
 
 TWO = np.diag(two_signals(3, 1))
 

@@ -9,7 +9,8 @@ import pytest
 from dynamics_oracles import drawup, extrema, probe_loss, rk4, two_concepts
 
 from partwhole._checks import InputError
-from partwhole.flows import Tied, flow, swing_diagram
+from partwhole.flows import Tied, flow
+from partwhole.flows.swing_diagram import swing_diagram
 
 RATIOS = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
 SCALES, CORRELATIONS = np.array([0.001, 0.01, 0.1]), np.array([0.3, 0.7, 0.95, 0.999])

@@ -13,7 +13,8 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 
 from partwhole._checks import InputError
-from partwhole.flows import Deep, OneLayer, Tied, descend, flow, stability_limit
+from partwhole.flows import Deep, OneLayer, Tied, descend, flow
+from partwhole.flows.stability import stability_limit
 
 TIMES = np.array([0.0, 0.3, 1.0, 3.0, 10.0])
 TIGHT = {"rtol": 1e-11, "atol": 1e-14}

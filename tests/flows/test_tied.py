@@ -32,7 +32,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
-from partwhole.flows import FlowOutcome, Tied, descend, flow, stability_limit
+from partwhole.flows import FlowOutcome, Tied, descend, flow
+from partwhole.flows.stability import stability_limit
 from partwhole.flows.tied import PositivityWarning
 
 TWO, SIGNALS = np.array([3.0, 1.0]), np.diag(two_signals(3, 1))

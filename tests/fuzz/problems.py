@@ -11,21 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from partwhole.features import DenseDesign, Design
+from partwhole.features import DenseDesign
 from partwhole.features.conjunctions import ConjunctionDesign
-from partwhole.features.design import Block
+from partwhole.features.design import Block, Design
 from partwhole.features.gates.design import GatedDesign
-from partwhole.limits import (
-    Equal,
-    GroupNorm,
-    HyperbolicEntropy,
-    L1Norm,
-    Margin,
-    NuclearNorm,
-    Quadratic,
-    Tube,
-)
-from partwhole.limits.costs import ChainNorm, FunctionSpaceL2, SchattenNorm
+from partwhole.limits import Equal, GroupNorm, HyperbolicEntropy, Margin, Quadratic, Tube
+from partwhole.limits.costs import ChainNorm, FunctionSpaceL2, L1Norm, NuclearNorm, SchattenNorm
 
 CONVEX = ("quadratic", "l1", "group", "weighted group", "nuclear", "entropy", "function")
 CONCAVE = ("chain", "schatten")

@@ -208,10 +208,12 @@ def test_toys(k, invariant, exposed, with_intercept):
     kernel = OverlapKernel.from_salience([k])
     for fit in ("equal", "margin"):
         for intercept in ("none", "free"):
-            margins = solve(tasks.invariance(), kernel, fit=fit, intercept=intercept).test_margins
+            margins = solve(
+                tasks.toys.invariance(), kernel, fit=fit, intercept=intercept
+            ).test_margins
             np.testing.assert_allclose(margins, invariance_margin(k), atol=1e-8)
         for intercept, stated in (("none", exposed), ("free", with_intercept)):
-            limit = solve(tasks.partial_exposure(), kernel, fit=fit, intercept=intercept)
+            limit = solve(tasks.toys.partial_exposure(), kernel, fit=fit, intercept=intercept)
             margins = limit.test_margins
             closed = partial_exposure_margin(k, intercept=intercept)
             np.testing.assert_allclose(margins, closed, atol=1e-8)

@@ -14,8 +14,8 @@ from partwhole.features import DenseDesign, HalfspaceGates
 from partwhole.features.design import Block
 from partwhole.features.gates.design import GatedDesign
 from partwhole.features.scaled import ScaledDesign
-from partwhole.limits import Equal, GroupNorm, Margin, NuclearNorm, Outcome, Quadratic
-from partwhole.limits.costs import ChainNorm, SchattenNorm
+from partwhole.limits import Equal, GroupNorm, Margin, Outcome, Quadratic
+from partwhole.limits.costs import ChainNorm, NuclearNorm, SchattenNorm
 
 X, Y, GATES = d1()
 D1 = GATES.design(X)

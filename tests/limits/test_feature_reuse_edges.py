@@ -11,11 +11,10 @@ from partwhole.limits import (
     Equal,
     GroupNorm,
     HyperbolicEntropy,
-    L1Norm,
     Outcome,
     Quadratic,
 )
-from partwhole.limits.costs import LinearProbing
+from partwhole.limits.costs import L1Norm, LinearProbing
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(6, 15)), RNG.normal(size=6)

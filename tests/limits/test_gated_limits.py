@@ -16,8 +16,8 @@ from partwhole._checks import InputError
 from partwhole.features import DenseDesign, HalfspaceGates, ReLUGates
 from partwhole.features.gates.design import GatedDesign
 from partwhole.features.gates.joint import JointGates, seen_share
-from partwhole.limits import Equal, GroupNorm, Margin, NuclearNorm, Outcome, Quadratic
-from partwhole.limits.costs import ChainNorm, FunctionSpaceL2
+from partwhole.limits import Equal, GroupNorm, Margin, Outcome, Quadratic
+from partwhole.limits.costs import ChainNorm, FunctionSpaceL2, NuclearNorm
 
 X, Y, GATES = d1()
 D1 = GATES.design(X)

@@ -9,7 +9,8 @@ from sklearn.kernel_ridge import KernelRidge
 
 from partwhole import solve, tasks
 from partwhole._checks import InputError
-from partwhole.features import OverlapKernel, dense_kernel
+from partwhole.features import OverlapKernel
+from partwhole.features.dense_kernels import dense_kernel
 from partwhole.limits import (
     Equal,
     Margin,

@@ -10,7 +10,8 @@ from partwhole._checks import InputError
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import as_design, weighted_gram
 from partwhole.features.multitask import multitask_design
-from partwhole.limits import GroupNorm, L1Norm, Outcome
+from partwhole.limits import GroupNorm, Outcome
+from partwhole.limits.costs import L1Norm
 
 ROW, COLUMN = np.arange(1, 7)[:, None], np.arange(1, 15)
 X = np.sqrt(2) * np.sin(0.7 * ROW * COLUMN + 0.31 * COLUMN**2)

@@ -10,16 +10,8 @@ from scipy.optimize import linprog, minimize
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.limits import (
-    DiagonalWeights,
-    Equal,
-    HyperbolicEntropy,
-    L1Norm,
-    Margin,
-    Outcome,
-    Tube,
-)
-from partwhole.limits.costs import LinearProbing
+from partwhole.limits import DiagonalWeights, Equal, HyperbolicEntropy, Margin, Outcome, Tube
+from partwhole.limits.costs import L1Norm, LinearProbing
 
 ROW, COLUMN = np.arange(1, 7)[:, None], np.arange(1, 15)
 X = np.sqrt(2) * np.sin(0.7 * ROW * COLUMN + 0.31 * COLUMN**2)

@@ -21,8 +21,8 @@ from partwhole._checks import InputError
 from partwhole.features import DenseDesign
 from partwhole.features.conjunctions import ConjunctionDesign
 from partwhole.features.design import Block
-from partwhole.limits import Equal, GroupNorm, L1Norm, Margin, Outcome, Quadratic, Tube, _quadratic
-from partwhole.limits.costs import DualTerm
+from partwhole.limits import Equal, GroupNorm, Margin, Outcome, Quadratic, Tube, _quadratic
+from partwhole.limits.costs import DualTerm, L1Norm
 from partwhole.limits.solvers.sparse_primal import solve_ridge
 
 

@@ -13,7 +13,7 @@ from partwhole.features import HalfspaceGates, OverlapKernel
 from partwhole.features.gates.joint import JointGates
 from partwhole.limits import GroupNorm, Outcome, Quadratic
 from partwhole.limits.leave_one_out import leave_one_out
-from partwhole.tasks import invariance
+from partwhole.tasks.toys import invariance
 
 MARGIN = {"cost": Quadratic(), "fit": "margin", "intercept": "none"}
 

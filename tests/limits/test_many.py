@@ -6,7 +6,8 @@ import pytest
 
 from partwhole import solve, tasks
 from partwhole._checks import InputError
-from partwhole.features import DenseDesign, HalfspaceGates, OrderKernel, OverlapKernel
+from partwhole.features import DenseDesign, HalfspaceGates, OverlapKernel
+from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits import Equal, HyperbolicEntropy, Outcome
 
 RNG = np.random.default_rng(0)

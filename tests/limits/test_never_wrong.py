@@ -28,18 +28,8 @@ from sklearn.linear_model import Ridge, lars_path
 from partwhole import features, solve, tasks
 from partwhole.features import DenseDesign
 from partwhole.features.design import Block
-from partwhole.limits import (
-    Equal,
-    GroupNorm,
-    HyperbolicEntropy,
-    L1Norm,
-    Margin,
-    NuclearNorm,
-    Outcome,
-    Quadratic,
-    Tube,
-)
-from partwhole.limits.costs import ChainNorm, DualTerm, SchattenNorm
+from partwhole.limits import Equal, GroupNorm, HyperbolicEntropy, Margin, Outcome, Quadratic, Tube
+from partwhole.limits.costs import ChainNorm, DualTerm, L1Norm, NuclearNorm, SchattenNorm
 
 UNITS = [1e-12, 1e-6, 1.0, 1e3, 1e5, 1e12]
 STEEP = np.array([[1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 4.0])

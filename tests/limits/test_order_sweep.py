@@ -18,7 +18,8 @@ from random_tasks import tasks
 
 from partwhole import solve
 from partwhole._checks import InputError
-from partwhole.features import OrderKernel, OverlapKernel
+from partwhole.features import OverlapKernel
+from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits import order_sweep
 from partwhole.limits.order_sweep import OrderProblem, OrderSweep
 from partwhole.limits.solvers import sparse_primal

@@ -15,19 +15,15 @@ from partwhole.features import DenseDesign, HalfspaceGates, OverlapKernel
 from partwhole.features.checking import check_design
 from partwhole.features.design import Block
 from partwhole.features.outputs import OutputsDesign
-from partwhole.limits import (
-    Equal,
-    GroupNorm,
-    HyperbolicEntropy,
+from partwhole.limits import Equal, GroupNorm, HyperbolicEntropy, Margin, Outcome, Quadratic, Tube
+from partwhole.limits.costs import (
+    ChainNorm,
+    FunctionSpaceL2,
     L1Norm,
     LinearProbing,
-    Margin,
     NuclearNorm,
-    Outcome,
-    Quadratic,
-    Tube,
+    SchattenNorm,
 )
-from partwhole.limits.costs import ChainNorm, FunctionSpaceL2, SchattenNorm
 from partwhole.limits.costs.conjugate_cost import Conjugate, ConjugateCost
 
 ORACLE = 1e-7  # Clarabel ends at a relative gap of 1e-8

@@ -11,17 +11,9 @@ from partwhole._checks import InputError
 from partwhole.features.checking import check_design
 from partwhole.features.dense_kernels import dense_kernel
 from partwhole.features.design import Block, DenseDesign
-from partwhole.limits import (
-    Equal,
-    GroupNorm,
-    HyperbolicEntropy,
-    L1Norm,
-    Margin,
-    Outcome,
-    Quadratic,
-    Tube,
-)
+from partwhole.limits import Equal, GroupNorm, HyperbolicEntropy, Margin, Outcome, Quadratic, Tube
 from partwhole.limits.checking import check_cost
+from partwhole.limits.costs import L1Norm
 from partwhole.limits.costs.conjugate_cost import Conjugate, ConjugateCost
 from partwhole.tasks import context_dependence, dispersed_addition, symbolic_addition
 from partwhole.tasks.relations import transitive_equivalence, transitive_ordering

@@ -5,7 +5,8 @@ import pytest
 
 from partwhole import solve
 from partwhole.features.design import as_design
-from partwhole.limits import GroupNorm, HyperbolicEntropy, L1Norm, Outcome
+from partwhole.limits import GroupNorm, HyperbolicEntropy, Outcome
+from partwhole.limits.costs import L1Norm
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((10, 30))

@@ -69,7 +69,7 @@ def test_errors_say_rule_got_remedy(arguments, sentence):
 
 def test_a_task_is_not_an_array():
     with pytest.raises(InputError) as caught:
-        measures.accuracy(tasks.invariance(), np.ones(2))
+        measures.accuracy(tasks.toys.invariance(), np.ones(2))
     assert str(caught.value) == (
         "targets are an array; got a Task; pass task.test_targets and limit.test_predictions"
     )

@@ -92,7 +92,7 @@ def test_undefined_cases_are_nan_with_a_note():
     assert np.isnan(flat.value)
     assert np.isnan(flat.rectangles)
     assert len(flat.notes) == 2
-    one = measures.additivity(tasks.partial_exposure(), np.arange(4.0))
+    one = measures.additivity(tasks.toys.partial_exposure(), np.arange(4.0))
     assert np.isnan(one.value)
     assert one.notes == ("R² needs at least two held-out tuples", "no rectangle of held-out cells")
 
@@ -202,7 +202,7 @@ def test_the_iterative_route_knows_when_it_says_nothing(monkeypatch):
 
 @pytest.mark.parametrize("verb", [measures.additivity, conjunction_coefficients])
 def test_errors_say_rule_got_remedy(verb):
-    task = tasks.partial_exposure()
+    task = tasks.toys.partial_exposure()
     with pytest.raises(InputError) as caught:
         verb(task, np.ones(3))
     assert str(caught.value) == (
@@ -231,7 +231,7 @@ def test_answers_of_low_precision_are_read_in_double(kind):
 @pytest.mark.parametrize("order", [0, 3])
 def test_orders_out_of_range_are_refused(order):
     with pytest.raises(InputError) as caught:
-        measures.additivity(tasks.partial_exposure(), np.ones(4), max_order=order)
+        measures.additivity(tasks.toys.partial_exposure(), np.ones(4), max_order=order)
     assert str(caught.value) == (
         f"max_order lies in 1..2, the number of components; got {order}; use 1 for single items"
     )

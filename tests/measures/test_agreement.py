@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.measures import accuracy, decision_agreement
-from partwhole.measures.agreement import inconsistency
+from partwhole.measures import accuracy
+from partwhole.measures.agreement import decision_agreement, inconsistency
 
 RNG = np.random.default_rng(0)
 LABELS = np.sign(RNG.normal(size=300))

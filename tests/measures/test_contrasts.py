@@ -323,7 +323,7 @@ def test_frame_names_the_components():
 
 
 def test_errors_say_rule_got_remedy():
-    task = tasks.partial_exposure()
+    task = tasks.toys.partial_exposure()
     with pytest.raises(InputError) as caught:
         contrasts(task, np.ones(3))
     assert str(caught.value) == (

@@ -63,7 +63,7 @@ def test_a_line_leaves_its_residual():
 
 
 def test_targets_that_do_not_vary_have_no_slope():
-    found = measures.slope(tasks.partial_exposure(), np.ones(4))
+    found = measures.slope(tasks.toys.partial_exposure(), np.ones(4))
     assert np.isnan(found.value)
     assert found.n == 1
 
@@ -79,7 +79,7 @@ def test_targets_that_do_not_vary_have_no_slope():
 )
 def test_errors_say_rule_got_remedy(verb, predictions, said):
     with pytest.raises(InputError, match=re.escape(said)):
-        verb(tasks.partial_exposure(), predictions)
+        verb(tasks.toys.partial_exposure(), predictions)
 
 
 def test_outputs_share_a_slope_and_have_intercepts_of_their_own():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwhole.measures import parallelism
+from partwhole.measures.abstraction import parallelism
 from partwhole.measures.dimensions import participation_ratio
 from partwhole.measures.marginal_variances import marginal_variances
 from partwhole.measures.recorded_dimensions import recorded_dimensions

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates, ReLUGates
 from partwhole.features.gates.joint import JointGates
-from partwhole.limits import GroupNorm, NuclearNorm, Quadratic
-from partwhole.limits.costs import ChainNorm, SchattenNorm
+from partwhole.limits import GroupNorm, Quadratic
+from partwhole.limits.costs import ChainNorm, NuclearNorm, SchattenNorm
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.networks.gated import flipped_gates
 from partwhole.networks.paths import architecture_cost, conserved, path_weights

@@ -12,8 +12,7 @@ import pytest
 
 from partwhole import tasks
 from partwhole._checks import InputError
-from partwhole.measures import shared_dimensions
-from partwhole.measures.dimensions import participation_ratio
+from partwhole.measures.dimensions import participation_ratio, shared_dimensions
 from partwhole.networks import Architecture, activations, image_network
 from partwhole.networks.images.layers import BatchNorm, Pass, trained
 from partwhole.networks.images.transformer import vision_transformer

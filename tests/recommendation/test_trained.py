@@ -8,7 +8,8 @@ import pytest
 from partwhole import solve
 from partwhole._checks import InputError
 from partwhole.limits import HyperbolicEntropy
-from partwhole.recommendation import predict_losses, recommend, trained_losses
+from partwhole.recommendation import predict_losses, recommend
+from partwhole.recommendation.trained import trained_losses
 from partwhole.tasks import SparseTeachers
 
 TASK = SparseTeachers(dimension=60, active_aux=6, active_main=6, overlap=4)

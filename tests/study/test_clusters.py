@@ -25,8 +25,9 @@ from cluster_study import notes
 from partwhole import store
 from partwhole._checks import InputError
 from partwhole.cli import main
-from partwhole.study import calls, cluster_at, journal, run, slurm
+from partwhole.study import calls, journal, run, slurm
 from partwhole.study.calls import ClusterLostError
+from partwhole.study.clusters import cluster_at
 from partwhole.study.missing import CellsMissingError
 
 NAME = "cluster_study"

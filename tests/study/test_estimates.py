@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from partwhole._checks import InputError
-from partwhole.study import Estimate, geometric_mean, mean, median, proportion
+from partwhole.study import Estimate, geometric_mean, mean, proportion
+from partwhole.study.estimates import median
 
 RUNS = 2000
 # Of 2,000 trials at 95 %: three standard deviations, 3 sqrt(.05 * .95 / 2000).

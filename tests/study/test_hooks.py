@@ -18,7 +18,8 @@ import tiny_study
 from study_variants import variant
 
 from partwhole._checks import InputError
-from partwhole.study import Cluster, calls, hooks, journal, registry, run
+from partwhole.study import calls, hooks, journal, registry, run
+from partwhole.study.calls import Cluster
 from partwhole.study.source import fingerprint
 
 

@@ -15,8 +15,9 @@ from partwhole import store
 from partwhole._checks import InputError
 from partwhole._workers import WorkerLostError
 from partwhole.cli import main
-from partwhole.study import kept_part, run
+from partwhole.study import run
 from partwhole.study.execution import spawned
+from partwhole.study.parts import kept_part
 from partwhole.study.source import fingerprint
 from partwhole.training.images import train as image_training
 from partwhole_studies.diffusion import concept_diffusion, concept_models

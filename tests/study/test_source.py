@@ -133,7 +133,7 @@ def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
         ("helpers", "def plot", "def _repr_html_"),
         ("helpers", '"Square"', '"A square"'),
         ("square", '"square": float', '"square": 1 * float'),
-        ("square", "import layout, mean", "import layout, median"),
+        ("square", "import layout, mean", "import layout, proportion"),
         ("square", "n_anchors=1", "n_anchors=2"),
         ("square", "n in (2,)", "n in [2]"),
         ("square", 'return {"y"', '# A comment.\n    return {  "y"'),
@@ -207,6 +207,23 @@ def test_of_a_room_those_modules_count_whose_names_are_imported(
     assert f"partwhole.{covered}" in names
     assert ("partwhole" in names) == (imports == "import partwhole as pw")
     assert f"partwhole.{left_out}" not in names
+
+
+def test_where_a_name_is_imported_from_does_not_matter(written):
+    def digest(imports: str) -> str:
+        return fingerprint(written(square=("import numpy as np", f"import numpy as np\n{imports}")))
+
+    same = {
+        digest("from partwhole import solve\nfrom partwhole.measures import slope"),
+        digest("from partwhole.measures.slope import slope\nfrom partwhole.limits import solve"),
+        digest("from partwhole.limits.solve import solve\nfrom partwhole.measures import slope"),
+    }
+    assert len(same) == 1
+    for other in ("accuracy as slope", "slope as accuracy", "slope, swing"):
+        assert (
+            digest(f"from partwhole import solve\nfrom partwhole.measures import {other}")
+            not in same
+        )
 
 
 LATE = """

@@ -359,16 +359,16 @@ def test_an_exception_within_another_is_seen():
 
 def test_toys_as_told():
     """Lippl & Stachenfeld's figure: (A, x) = -1, (B, x) = +1; one corner, (+, +), unseen."""
-    toy = tasks.invariance()
+    toy = tasks.toys.invariance()
     assert toy.train_components.tolist() == [[0, 0], [1, 0]]
     assert toy.train_targets.tolist() == [-1.0, 1.0]
-    toy = tasks.partial_exposure()
+    toy = tasks.toys.partial_exposure()
     assert toy.test_components.tolist() == [[1, 1]]
     assert toy.test_targets.tolist() == [1.0]
 
 
 def test_every_output_is_a_column_of_the_table():
-    task = tasks.invariance()
+    task = tasks.toys.invariance()
     both = replace(task, targets=np.stack([task.targets, 3.0 * task.targets], axis=1))
     frame = both.to_frame()
     assert frame["target_0"].tolist() == task.targets.tolist()

@@ -10,7 +10,8 @@ from partwhole._checks import InputError
 from partwhole.measures.concepts import RAW, capability, concept_path, decode_shapes
 from partwhole.networks.diffusion import diffusion_model
 from partwhole.networks.diffusion import sample as sample_ours
-from partwhole.torch import read_predictions, read_samples
+from partwhole.torch import read_samples
+from partwhole.torch.predictions import read_predictions
 from partwhole.training import Prompt, Sampling, Training, train
 
 pytestmark = pytest.mark.torch

@@ -20,7 +20,7 @@ from partwhole import networks
 from partwhole._checks import InputError
 from partwhole.networks.images.resnet import resnet
 from partwhole.networks.images.transformer import vision_transformer
-from partwhole.torch import from_state_dict, to_state_dict
+from partwhole.torch.weights import from_state_dict, to_state_dict
 
 pytestmark = pytest.mark.torch
 NAMES = json.loads((Path(torch_models.__file__).parent / "torchvision_names.json").read_text())

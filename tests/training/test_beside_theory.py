@@ -15,7 +15,8 @@ from partwhole._checks import InputError
 from partwhole.flows import OneLayer, flow
 from partwhole.networks import Architecture
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import Outcome, Training, beside_theory, train
+from partwhole.training import Training, beside_theory, train
+from partwhole.training.outcome import Outcome
 
 # The function hides the module of its name.
 beside_theory_module = import_module("partwhole.training.beside_theory")

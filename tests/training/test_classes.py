@@ -9,7 +9,8 @@ import pytest
 
 from partwhole._checks import InputError
 from partwhole.networks import Architecture
-from partwhole.training import Outcome, Training, train
+from partwhole.training import Training, train
+from partwhole.training.outcome import Outcome
 
 RNG = np.random.default_rng(0)
 X, CLASSES = RNG.normal(size=(12, 3)), np.arange(12) % 4

@@ -15,7 +15,8 @@ from partwhole._checks import InputError
 from partwhole.features import OverlapKernel
 from partwhole.limits import memorization_leak
 from partwhole.networks import Architecture, outputs
-from partwhole.training import Outcome, Training, train
+from partwhole.training import Training, train
+from partwhole.training.outcome import Outcome
 
 X = np.random.default_rng(0).normal(size=(9, 4))
 Y = np.random.default_rng(1).normal(size=(9, 2))

@@ -11,9 +11,9 @@ from descents import descend
 
 from partwhole._checks import InputError
 from partwhole.limits.diagonal import DiagonalWeights
-from partwhole.training import Outcome
 from partwhole.training.engines import diagonal
 from partwhole.training.engines.diagonal import Moment, Rows, prepare
+from partwhole.training.outcome import Outcome
 
 D = 6
 SINGLE, DOUBLE = np.dtype("float32"), np.dtype("float64")

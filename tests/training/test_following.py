@@ -15,8 +15,9 @@ from partwhole import _progress, tasks
 from partwhole._checks import InputError
 from partwhole.networks import Architecture
 from partwhole.networks.images.convnet import convnet
-from partwhole.training import Training, train, train_transfer
+from partwhole.training import Training, train
 from partwhole.training.following import training_mark
+from partwhole.training.images.transfer import train_transfer
 from partwhole.training.train import ENGINES, _engine, problem_of
 from partwhole.training.usage import peak_memory
 

@@ -15,12 +15,10 @@ from partwhole.limits.costs import ChainNorm, FunctionSpaceL2
 from partwhole.networks import GatedNetwork, LearnedGates
 from partwhole.networks.gated import flipped_gates
 from partwhole.networks.paths import conserved, network_limit, path_weights
-from partwhole.training import (
-    Outcome as Ended,
-)
 from partwhole.training.gated_limits import distinct_limits
 from partwhole.training.margin_ascent import ascend_margin
 from partwhole.training.order import batch_order
+from partwhole.training.outcome import Outcome as Ended
 from partwhole.training.stationarity import stationarity
 
 X, Y, GATES = d1()

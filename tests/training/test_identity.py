@@ -16,8 +16,9 @@ from partwhole._checks import InputError
 from partwhole.limits import DiagonalWeights
 from partwhole.networks import Architecture, outputs
 from partwhole.tasks import StructuredIdentity
-from partwhole.training import Outcome, Training, train
+from partwhole.training import Training, train
 from partwhole.training.engines import side_by_side
+from partwhole.training.outcome import Outcome
 
 PUBLISHED = {"origin": True, "scales_are": "variances"}
 LOW = StructuredIdentity([2, 4], [0.05, 0.05], **PUBLISHED)

@@ -13,7 +13,8 @@ from descents import descend
 
 from partwhole import solve, tasks
 from partwhole._checks import InputError
-from partwhole.features import OverlapKernel, dense_kernel
+from partwhole.features import OverlapKernel
+from partwhole.features.dense_kernels import dense_kernel
 from partwhole.limits import Outcome
 from partwhole.networks import Architecture, activations, image_network, outputs
 from partwhole.networks.images.convnet import convnet

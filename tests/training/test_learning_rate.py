@@ -20,9 +20,11 @@ from partwhole.networks import Architecture, ImageNetwork
 from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Outcome, Training, search_learning_rate, train
+from partwhole.training import Training, train
 from partwhole.training._rate_search import RateOutcome, search
 from partwhole.training.images.problem import checked_image_problem
+from partwhole.training.learning_rate import search_learning_rate
+from partwhole.training.outcome import Outcome
 
 module = import_module("partwhole.training.learning_rate")
 images_module = import_module("partwhole.training.images.train")

@@ -17,16 +17,9 @@ from vector_models import vector_model
 from partwhole._checks import InputError
 from partwhole.networks import Architecture
 from partwhole.networks.images.convnet import convnet
-from partwhole.training import (
-    CSVLog,
-    JSONLines,
-    Prompt,
-    Sampling,
-    StepRecord,
-    TensorBoard,
-    Training,
-    train,
-)
+from partwhole.training import Prompt, Sampling, Training, train
+from partwhole.training.following import StepRecord
+from partwhole.training.logs import CSVLog, JSONLines, TensorBoard
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(12, 3)), RNG.normal(size=12)

@@ -15,10 +15,10 @@ from sklearn.linear_model import Ridge
 from partwhole._checks import InputError
 from partwhole.networks import MLP, Architecture, mlp, outputs
 from partwhole.tasks.relu_teachers import ReLUTeachers
-from partwhole.training import Outcome
 from partwhole.training.engines import two_layers
 from partwhole.training.engines.two_layers import expected_error, layouts_of
 from partwhole.training.order import batch_order
+from partwhole.training.outcome import Outcome
 from partwhole.training.relu_probing import kernel, relu_probing
 
 D, H = 3, 7

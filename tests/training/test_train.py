@@ -15,9 +15,10 @@ from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates
 from partwhole.limits import DiagonalWeights
 from partwhole.networks import Architecture, GatedNetwork, LearnedGates, outputs
-from partwhole.training import Outcome, Training, train
+from partwhole.training import Training, train
 from partwhole.training.engines import diagonal, gated, layered, two_layers
 from partwhole.training.order import batch_order
+from partwhole.training.outcome import Outcome
 from partwhole.training.problem import checked_problem
 from partwhole.training.train import _engine
 

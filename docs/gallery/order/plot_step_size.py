@@ -17,7 +17,7 @@ import numpy as np
 import partwhole as pw
 
 a = np.diag([4.0, 1.0])
-limit = pw.flows.stability_limit(pw.flows.Tied(0.4 * np.eye(2), a))
+limit = pw.flows.stability.stability_limit(pw.flows.Tied(0.4 * np.eye(2), a))
 assert np.isclose(limit, 1 / 4.0)
 
 figure, ax = plt.subplots(figsize=(4.6, 3.0))

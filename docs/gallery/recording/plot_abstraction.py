@@ -25,7 +25,7 @@ for k, share in enumerate(shares):
     clean = np.sqrt(1 - share) * rng.normal(size=(3, 400))[rows[:, 0]]
     clean += np.sqrt(share) * rng.normal(size=(3, 3, 400))[tuple(rows.T)]
     recording = pw.recordings.from_trials(clean + 3 * rng.normal(size=clean.shape), rows)
-    measured = pw.measures.parallelism(recording, repetitions=0)
+    measured = pw.measures.abstraction.parallelism(recording, repetitions=0)
     scores.append(measured.score[0])
     plain.append(measured.plug_in[0])
 np.testing.assert_allclose(scores, 1 - shares, atol=0.12)

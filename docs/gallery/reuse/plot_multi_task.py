@@ -26,7 +26,7 @@ for n in sizes:
         truth[:, :4] = rng.choice([-1.0, 1.0], size=(2, 4))
         first, second = x @ truth[0], y @ truth[1]
         both = multitask_design([x, y]), np.concatenate([first, second])
-        single = pw.solve((y, second), cost=pw.limits.L1Norm(), intercept="none").coefficients
+        single = pw.solve((y, second), cost=pw.limits.costs.L1Norm(), intercept="none").coefficients
         joint = pw.solve(both, cost=pw.limits.GroupNorm(), intercept="none").coefficients
         errors.append([np.sum((b - truth[1]) ** 2) for b in (single, joint.reshape(60, 2)[:, 1])])
     alone.append(np.mean(errors, axis=0)[0])

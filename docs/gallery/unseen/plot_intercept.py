@@ -16,7 +16,7 @@ import numpy as np
 
 import partwhole as pw
 
-task = pw.tasks.partial_exposure()
+task = pw.tasks.toys.partial_exposure()
 S = np.linspace(0.02, 0.48, 12)
 theory = {"none": 2 * S**2 / (1 - 2 * S**2), "free": (4 * S - 1) / (3 - 4 * S)}
 

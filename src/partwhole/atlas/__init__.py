@@ -1,19 +1,16 @@
-"""What training determines in the splits of published benchmarks, before anything is trained."""
+"""What training determines in the splits of published benchmarks, before anything is trained.
 
-from partwhole.atlas.benchmark import PublishedSplit as PublishedSplit
+`folder.stored_atlas` is that of the benchmarks whose verdicts are shipped, `readers.BENCHMARKS` are
+all that can be read from a folder. `find_splits` finds `benchmark.PublishedSplit`s, and a
+`folder.Atlas` has a `verdict.Verdict` for each.
+"""
+
+from partwhole.atlas import readers as readers
+from partwhole.atlas import verdict as verdict
 from partwhole.atlas.benchmark import find_splits as find_splits
-from partwhole.atlas.folder import Atlas as Atlas
-from partwhole.atlas.folder import stored_atlas as stored_atlas
 from partwhole.atlas.folder import write_atlas as write_atlas
-from partwhole.atlas.readers import BENCHMARKS as BENCHMARKS
-from partwhole.atlas.verdict import Verdict as Verdict
 
 __all__ = [
-    "BENCHMARKS",
-    "Atlas",
-    "PublishedSplit",
-    "Verdict",
     "find_splits",
-    "stored_atlas",
     "write_atlas",
 ]

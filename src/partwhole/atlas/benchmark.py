@@ -100,7 +100,7 @@ class Benchmark:
 
     Examples
     --------
-    >>> from partwhole.atlas import BENCHMARKS
+    >>> from partwhole.atlas.readers import BENCHMARKS
     >>> scan = next(benchmark for benchmark in BENCHMARKS if benchmark.name == "scan")
     >>> scan.title, scan.unit
     ('SCAN', 'command')

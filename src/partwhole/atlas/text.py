@@ -17,7 +17,7 @@ def ranking(verdicts: Sequence[Verdict]) -> str:
 
     Examples
     --------
-    >>> from partwhole.atlas import stored_atlas
+    >>> from partwhole.atlas.folder import stored_atlas
     >>> print(ranking(stored_atlas().verdicts[-1:]))
     Held-out combinations that training determines, and what of the test it leaves open
                                                   parts add up  pairs interact  test left open

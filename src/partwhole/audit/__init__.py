@@ -1,4 +1,7 @@
-"""Will a training split support the combinations it will be tested on?"""
+"""Will a training split support the combinations it will be tested on?
+
+`rules.RULES` are the rules with their thresholds, and a report's findings are `rules.Finding`.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,10 @@ if TYPE_CHECKING:
     from partwhole.audit.design import design_split
     from partwhole.audit.reading.splits import HoldOut
     from partwhole.audit.report import AuditReport, UnsupportedSplit
-    from partwhole.audit.rules import RULES, Finding
     from partwhole.audit.settings import Settings
 
 __all__ = [
-    "RULES",
     "AuditReport",
-    "Finding",
     "HoldOut",
     "Settings",
     "UnsupportedSplit",
@@ -24,9 +24,7 @@ __all__ = [
     "design_split",
 ]
 _HOMES = {
-    "RULES": "rules",
     "AuditReport": "report",
-    "Finding": "rules",
     "HoldOut": "reading.splits",
     "Settings": "settings",
     "UnsupportedSplit": "report",

@@ -32,7 +32,9 @@ def atlas(
         time_limit: Seconds of processor time for each test split; what is not decided then is left
             undecided, and said.
     """
-    from partwhole.atlas import BENCHMARKS, stored_atlas, write_atlas
+    from partwhole.atlas import write_atlas
+    from partwhole.atlas.folder import stored_atlas
+    from partwhole.atlas.readers import BENCHMARKS
     from partwhole.atlas.text import files_of, ranking
 
     if folder is None:

@@ -144,8 +144,9 @@ def audit(
         fail_on: Rules of which a warning ends with 1 too, such as shortcut and not-held-out.
         rules: Print the rules with their thresholds, without an audit.
     """
-    from partwhole.audit import RULES, Settings
+    from partwhole.audit import Settings
     from partwhole.audit.outputs.lines import one_line
+    from partwhole.audit.rules import RULES
     from partwhole.audit.settings import require_rules
 
     settings = Settings() if config is None else Settings.load(config)

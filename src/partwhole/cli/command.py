@@ -131,9 +131,9 @@ def run(
 
     needs("plot", "partwhole run")
     from partwhole.study import run as run_study
-    from partwhole.study import save_figure
     from partwhole.study.evidence import keep as kept
     from partwhole.study.execution import configurations
+    from partwhole.study.figure import save_figure
     from partwhole.study.registry import find
 
     module = find(study)

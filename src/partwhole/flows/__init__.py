@@ -2,12 +2,18 @@
 
 `assumptions.check_assumptions` tells which assumptions of the forecast hold, and
 `quadratic_loss.QuadraticLoss` is a task for `Diagonal`, of the population or of a sample.
+`stages.stages` tells the published stages of a path, `swing_diagram.swing_diagram` where answers
+swing, and `stability.stability_limit` how large a step may be.
 """
 
 from partwhole._extras import needs
 
 needs("train", "partwhole.flows")
 
+from partwhole.flows import assumptions as assumptions
+from partwhole.flows import stability as stability
+from partwhole.flows import stages as stages
+from partwhole.flows import swing_diagram as swing_diagram
 from partwhole.flows._path import FlowOutcome as FlowOutcome
 from partwhole.flows._path import Path as Path
 from partwhole.flows.clocks import learning_clocks as learning_clocks
@@ -17,9 +23,6 @@ from partwhole.flows.diagonal import Diagonal as Diagonal
 from partwhole.flows.flow import flow as flow
 from partwhole.flows.forecast import forecast as forecast
 from partwhole.flows.one_layer import OneLayer as OneLayer
-from partwhole.flows.stability import stability_limit as stability_limit
-from partwhole.flows.stages import stages as stages
-from partwhole.flows.swing_diagram import swing_diagram as swing_diagram
 from partwhole.flows.tied import Tied as Tied
 
 __all__ = [
@@ -33,7 +36,4 @@ __all__ = [
     "flow",
     "forecast",
     "learning_clocks",
-    "stability_limit",
-    "stages",
-    "swing_diagram",
 ]

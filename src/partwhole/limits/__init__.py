@@ -1,17 +1,17 @@
 """Where learning ends: features x cost x fit.
 
-`many.Limits` are those of several learners or costs. `costs.DeepEntropy` is the cost of deeper
-diagonal networks, `costs.ChainNorm` and `costs.SchattenNorm` are those of deeper gated networks,
-`costs.FunctionSpaceL2` is one for comparison, and `checking.check_cost` tells whether a cost of
-one's own is right. `proofs.determination` and `proofs.solvability` define their results.
+`many.Limits` are those of several learners or costs. `costs.L1Norm` and `costs.NuclearNorm` are
+sparse costs, `costs.LinearProbing` that of a readout of given features, `costs.DeepEntropy` that of
+deeper diagonal networks, `costs.ChainNorm` and `costs.SchattenNorm` are those of deeper gated
+networks, and `costs.FunctionSpaceL2` is one for comparison; `checking.check_cost` tells whether a
+cost of one's own is right. `proofs.determination` and `proofs.solvability` define their results.
 """
 
+from partwhole.limits import checking as checking
+from partwhole.limits import costs as costs
 from partwhole.limits.addition import memorization_leak as memorization_leak
 from partwhole.limits.costs import GroupNorm as GroupNorm
 from partwhole.limits.costs import HyperbolicEntropy as HyperbolicEntropy
-from partwhole.limits.costs import L1Norm as L1Norm
-from partwhole.limits.costs import LinearProbing as LinearProbing
-from partwhole.limits.costs import NuclearNorm as NuclearNorm
 from partwhole.limits.costs import Quadratic as Quadratic
 from partwhole.limits.diagonal import DiagonalWeights as DiagonalWeights
 from partwhole.limits.fits import Equal as Equal
@@ -29,11 +29,8 @@ __all__ = [
     "Equal",
     "GroupNorm",
     "HyperbolicEntropy",
-    "L1Norm",
     "Limit",
-    "LinearProbing",
     "Margin",
-    "NuclearNorm",
     "Outcome",
     "Quadratic",
     "Tube",

@@ -9,11 +9,13 @@ abstraction
 additivity, slope, contrasts
     `conjunction_coefficients`, `item_values`.
 agreement, alignment
-    `inconsistency` of the decisions of two learners; `alignment` of hidden units with a teacher's.
+    `decision_agreement` of two learners beyond chance, `inconsistency` of their decisions;
+    `alignment` of hidden units with a teacher's.
 count_salience
     `count_salience`, for more components than sets can be listed.
 dimensions, drift, runs
-    `participation_ratio`, `kernel_drift` of tangent kernels, and any measure `over_runs`.
+    `participation_ratio`, `shared_dimensions` before and after, `kernel_drift` of tangent kernels,
+    and any measure `over_runs`.
 recorded_dimensions, shared_recordings, marginal_variances, graded_similarity
     Of a `Recording`, without its noise: how many dimensions, how many shared with another, how much
     of the variance by set of components, and whether similarity grows with how near values are.
@@ -33,18 +35,26 @@ swing
 transfer
     `negative_transfer` beside single-task learning.
 concepts
-    A generative model in concept space: `decode_shapes`, `calibration`, `emergence`, ...
+    A generative model in concept space: its `concept_path`, its `capability`, `decode_shapes`,
+    `calibration`, `emergence`, ...
 
 Their results are classes of the same modules.
 """
 
-from partwhole.measures.abstraction import ccgp, parallelism, shattering_dimensionality
+from partwhole.measures import abstraction as abstraction
+from partwhole.measures import agreement as agreement
+from partwhole.measures import alignment as alignment
+from partwhole.measures import concepts as concepts
+from partwhole.measures import count_salience as count_salience
+from partwhole.measures import diagnosis as diagnosis
+from partwhole.measures import dimensions as dimensions
+from partwhole.measures import drift as drift
+from partwhole.measures import hierarchy as hierarchy
+from partwhole.measures import marginal_variances as marginal_variances
+from partwhole.measures import transfer as transfer
 from partwhole.measures.accuracy import accuracy
 from partwhole.measures.additivity import additivity
-from partwhole.measures.agreement import decision_agreement
-from partwhole.measures.concepts import capability, concept_path
 from partwhole.measures.contrasts import contrasts
-from partwhole.measures.dimensions import shared_dimensions
 from partwhole.measures.extrema import extrema
 from partwhole.measures.learning import learning_times
 from partwhole.measures.readouts import held_out_readouts, predict_readout
@@ -55,19 +65,12 @@ from partwhole.measures.swing import swing
 __all__ = [
     "accuracy",
     "additivity",
-    "capability",
-    "ccgp",
-    "concept_path",
     "contrasts",
-    "decision_agreement",
     "extrema",
     "held_out_readouts",
     "learning_times",
-    "parallelism",
     "predict_readout",
     "salience",
-    "shared_dimensions",
-    "shattering_dimensionality",
     "slope",
     "swing",
 ]

@@ -2,6 +2,8 @@
 
 These are most often used. The others are in the modules of their subject:
 
+network, checking
+    `Network`, the protocol that every reader takes, and `check_network` of one's own.
 layer_salience, layer_dimensions
     `layer_saliences` and `layer_dimensions` of every layer.
 paths
@@ -16,15 +18,18 @@ from partwhole._extras import needs
 
 needs("train", "partwhole.networks")
 
+from partwhole.networks import checking as checking
+from partwhole.networks import layer_dimensions as layer_dimensions
+from partwhole.networks import layer_salience as layer_salience
+from partwhole.networks import network as network
+from partwhole.networks import paths as paths
 from partwhole.networks.architecture import Architecture as Architecture
 from partwhole.networks.architecture import mlp as mlp
-from partwhole.networks.checking import check_network as check_network
 from partwhole.networks.gated import GatedNetwork as GatedNetwork
 from partwhole.networks.gated import LearnedGates as LearnedGates
 from partwhole.networks.images.network import ImageNetwork as ImageNetwork
 from partwhole.networks.images.presets import image_network as image_network
 from partwhole.networks.mlp import MLP as MLP
-from partwhole.networks.network import Network as Network
 from partwhole.networks.reading import activations as activations
 from partwhole.networks.reading import outputs as outputs
 from partwhole.networks.saving import load_network as load_network
@@ -37,9 +42,7 @@ __all__ = [
     "GatedNetwork",
     "ImageNetwork",
     "LearnedGates",
-    "Network",
     "activations",
-    "check_network",
     "image_network",
     "load_network",
     "mlp",

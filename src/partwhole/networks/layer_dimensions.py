@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from partwhole._checks import InputError, require
 from partwhole._door import door
-from partwhole.measures import shared_dimensions
+from partwhole.measures.dimensions import shared_dimensions
 from partwhole.networks.network import Inputs, Network, require_layers, require_one
 from partwhole.networks.reading import layer_by_layer
 
@@ -91,7 +91,7 @@ def layer_dimensions(
 
     See Also
     --------
-    measures.shared_dimensions : defines the counts.
+    measures.dimensions.shared_dimensions : defines the counts.
 
     Notes
     -----

@@ -14,8 +14,8 @@ from jaxtyping import Float
 from partwhole._checks import require
 from partwhole._door import door
 from partwhole.features.gates.joint import Gates
-from partwhole.limits import GroupNorm, Limit, NuclearNorm, Quadratic
-from partwhole.limits.costs import ChainNorm, Concave, Cost, SchattenNorm
+from partwhole.limits import GroupNorm, Limit, Quadratic
+from partwhole.limits.costs import ChainNorm, Concave, Cost, NuclearNorm, SchattenNorm
 from partwhole.limits.solve import solve
 from partwhole.networks.gated import GatedNetwork, LearnedGates
 

@@ -23,7 +23,8 @@ from partwhole.recommendation.methods import (
 from partwhole.recommendation.predicted import PredictedLosses
 from partwhole.tasks import SparseTeachers
 from partwhole.tasks.sparse_teachers import TeacherSample
-from partwhole.training import Outcome, Runs, Training, train
+from partwhole.training import Runs, Training, train
+from partwhole.training.outcome import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd

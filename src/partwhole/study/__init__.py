@@ -6,8 +6,9 @@ cells in one dataset, `numbers` returns the numbers that the claims compare, and
 dataset. The TOML file has every sentence: question, answer, caption and claims (see
 `declaration.Declaration`). Published numbers are in a CSV file beside them. `run` takes such a
 module, its path, or the name under which an installed package registers it; the distribution
-``partwhole-studies`` registers those of published claims. What runs and writes studies is in
-`execution`, `registry`, `declaration`, `evidence` and `report`.
+``partwhole-studies`` registers those of published claims. `clusters.cluster_at` and `calls.Cluster`
+compute cells elsewhere, and `estimates` has further estimates, such as a `median`. What runs and
+writes studies is in `execution`, `registry`, `declaration`, `evidence` and `report`.
 """
 
 from importlib import import_module
@@ -16,44 +17,32 @@ from typing import TYPE_CHECKING, Any
 from partwhole._extras import needs
 
 if TYPE_CHECKING:
-    from partwhole.study.calls import Cluster as Cluster
     from partwhole.study.chart import key as key
     from partwhole.study.chart import series as series
     from partwhole.study.claim import Estimate as Estimate
-    from partwhole.study.clusters import cluster_at as cluster_at
     from partwhole.study.dataset import layout as layout
     from partwhole.study.dataset import published as published
     from partwhole.study.estimates import geometric_mean as geometric_mean
     from partwhole.study.estimates import mean as mean
-    from partwhole.study.estimates import median as median
     from partwhole.study.estimates import proportion as proportion
     from partwhole.study.execution import Arrays as Arrays
     from partwhole.study.execution import Cells as Cells
     from partwhole.study.execution import Config as Config
-    from partwhole.study.execution import Result as Result
     from partwhole.study.execution import run as run
-    from partwhole.study.figure import save_figure as save_figure
-    from partwhole.study.parts import kept_part as kept_part
 
 # The module of each name, imported on first use, because `partwhole list` needs few of them.
 HOMES = {
     "Arrays": "execution",
     "Cells": "execution",
-    "Cluster": "calls",
     "Config": "execution",
     "Estimate": "claim",
-    "Result": "execution",
-    "cluster_at": "clusters",
     "geometric_mean": "estimates",
-    "kept_part": "parts",
     "key": "chart",
     "layout": "dataset",
     "mean": "estimates",
-    "median": "estimates",
     "proportion": "estimates",
     "published": "dataset",
     "run": "execution",
-    "save_figure": "figure",
     "series": "chart",
 }
 __all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

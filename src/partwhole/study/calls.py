@@ -122,7 +122,7 @@ class Cluster(Remote):
     def __init__(
         self, client: Any, machines: Machines | None = None, *, patience: float = PATIENCE
     ) -> None:
-        needs_cluster("partwhole.study.Cluster")
+        needs_cluster("partwhole.study.calls.Cluster")
         self._client, self._patience = client, patience
         self._is_ours = machines is not None
         self._machines = machines or Machines(str(client.scheduler.address))

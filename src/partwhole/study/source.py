@@ -2,10 +2,11 @@
 
 It covers the study's module, and the modules of its package and of partwhole that it imports,
 directly or indirectly; of partwhole and its rooms, those from which the names that are imported
-come, and not the lists of names themselves. It leaves out what shows and doesn't compute:
-docstrings, comments, progress bars and the methods `plot`, `describe` and reprs; and of the study's
-module the sentences, the presets, `gather`, `numbers`, `figure`, `seconds` and ON_GPU, and imports
-that only these need. Installed packages are not covered.
+come, and not the lists of names themselves. Of an import from partwhole it has the names and the
+modules that define them, so that a room may cease to list a name. It leaves out what shows and
+doesn't compute: docstrings, comments, progress bars and the methods `plot`, `describe` and reprs;
+and of the study's module the sentences, the presets, `gather`, `numbers`, `figure`, `seconds` and
+ON_GPU, and imports that only these need. Installed packages are not covered.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from partwhole._checks import InputError
 from partwhole.study import HOMES
@@ -121,7 +122,7 @@ def _read(study: ModuleType) -> Source:
     package = start if path.name == "__init__.py" else start.rpartition(".")[0]
     tree = _parsed(path, path.stat().st_mtime_ns)
     statements = _needed_by_cells(tree)
-    parts, files = [("", "\n".join(map(_written, statements)))], {}
+    parts, files = [("", _text(statements))], {}
     files[study.__name__] = (study.__name__, str(path), path.stat().st_mtime_ns)
     waiting = [name for node in statements for name in _imported(node, package)]
     waiting.append(BY_NAME + (start.rpartition(".")[0] or start))
@@ -283,7 +284,40 @@ def _whole(path: Path, time: int, module: str) -> tuple[str, tuple[str, ...]]:
     """Return the text of a module, and the names of its imports."""
     tree = _parsed(path, time)
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    return _written(tree), tuple(dict.fromkeys(_imported(tree, package)))
+    return _text(tree.body), tuple(dict.fromkeys(_imported(tree, package)))
+
+
+def _text(statements: list[ast.stmt]) -> str:
+    """Return statements as text, and what they import from partwhole as sorted names."""
+    imports = {
+        f"{_definition(str(node.module), alias.name)} as {alias.asname or alias.name}"
+        for statement in statements
+        for node in _statements(statement)
+        if _is_from_partwhole(node)
+        for alias in node.names
+    }
+    return "\n".join([_written(statements), *sorted(imports)])
+
+
+def _is_from_partwhole(node: Any) -> TypeGuard[ast.ImportFrom]:
+    return isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE}.")
+
+
+@cache
+def _definition(module: str, name: str) -> str:
+    """Return the module that defines a name which a module of partwhole has, and the name."""
+    if module == PACKAGE and name in _homes():
+        return _definition(f"{PACKAGE}.{_homes()[name]}", name)
+    if module == FRAME[:-1] and name in HOMES:
+        return f"{FRAME}{HOMES[name]}.{name}"
+    file = _file_of_partwhole(module)
+    if file is not None and module != PACKAGE and _passes_on(module, file):
+        for node in _parsed(file, file.stat().st_mtime_ns).body:
+            if _is_from_partwhole(node) and node.module != module:
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        return _definition(str(node.module), alias.name)
+    return f"{module}.{name}"
 
 
 def _written(part: Any) -> str:
@@ -293,7 +327,8 @@ def _written(part: Any) -> str:
     differently, and write or leave out what is empty.
     """
     if isinstance(part, list):
-        return f"[{', '.join([_written(piece) for piece in part])}]"
+        pieces = [_written(piece) for piece in part if not _is_from_partwhole(piece)]
+        return f"[{', '.join(pieces)}]"
     if not isinstance(part, ast.AST):
         return repr(part)
     if isinstance(part, ast.JoinedStr):  # of which some versions have empty pieces

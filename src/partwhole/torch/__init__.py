@@ -7,30 +7,26 @@ tangent_kernel
     The tangent kernel of a model, in bounded memory.
 compare
     Logits beside what a theory predicts.
-read_samples, read_predictions
+read_samples, predictions.read_predictions
     Generative models and classifiers at their checkpoints, for `measures.concepts`.
 dataset
     Composed images and pictures of shapes as a `torch.utils.data.Dataset`.
-from_state_dict, to_state_dict
+weights.from_state_dict, weights.to_state_dict
     Weights of torchvision's residual networks and Vision Transformers as networks of partwhole.
 
 Activations are those of `recordings.activations`, which takes models of torch too.
 """
 
+from partwhole.torch import predictions as predictions
+from partwhole.torch import weights as weights
 from partwhole.torch.datasets import dataset as dataset
 from partwhole.torch.logits import compare as compare
-from partwhole.torch.predictions import read_predictions as read_predictions
 from partwhole.torch.samples import read_samples as read_samples
 from partwhole.torch.tangent import tangent_kernel as tangent_kernel
-from partwhole.torch.weights import from_state_dict as from_state_dict
-from partwhole.torch.weights import to_state_dict as to_state_dict
 
 __all__ = [
     "compare",
     "dataset",
-    "from_state_dict",
-    "read_predictions",
     "read_samples",
     "tangent_kernel",
-    "to_state_dict",
 ]

@@ -2,6 +2,10 @@
 
 These are most often used. The others are in the modules of their subject:
 
+logs, following
+    `CSVLog`, `JSONLines` and `TensorBoard` of losses on the way, of a `StepRecord` each.
+outcome, learning_rate, diffusion.bits
+    `Outcome` of each run, `search_learning_rate`, `bits_per_dimension` of images.
 margin_ascent, stationarity, gated_limits
     `ascend_margin` to the end of training, `stationarity` there, and `distinct_limits`.
 rescaling
@@ -18,40 +22,33 @@ from partwhole._extras import needs
 
 needs("train", "partwhole.training")
 
+from partwhole.training import following as following
+from partwhole.training import gated_limits as gated_limits
+from partwhole.training import learning_rate as learning_rate
+from partwhole.training import logs as logs
+from partwhole.training import margin_ascent as margin_ascent
+from partwhole.training import outcome as outcome
+from partwhole.training import relu_probing as relu_probing
+from partwhole.training import rescaling as rescaling
+from partwhole.training import stationarity as stationarity
 from partwhole.training.beside_theory import beside_theory as beside_theory
 from partwhole.training.concept_classifier import (
     train_concept_classifier as train_concept_classifier,
 )
-from partwhole.training.diffusion.bits import bits_per_dimension as bits_per_dimension
 from partwhole.training.diffusion.prompt import Prompt as Prompt
 from partwhole.training.diffusion.sampling import Sampling as Sampling
-from partwhole.training.following import StepRecord as StepRecord
-from partwhole.training.images.transfer import train_transfer as train_transfer
 from partwhole.training.kernel_regime import kernel_regime as kernel_regime
-from partwhole.training.learning_rate import search_learning_rate as search_learning_rate
-from partwhole.training.logs import CSVLog as CSVLog
-from partwhole.training.logs import JSONLines as JSONLines
-from partwhole.training.logs import TensorBoard as TensorBoard
-from partwhole.training.outcome import Outcome as Outcome
 from partwhole.training.results import Runs as Runs
 from partwhole.training.train import train as train
 from partwhole.training.training import Training as Training
 
 __all__ = [
-    "CSVLog",
-    "JSONLines",
-    "Outcome",
     "Prompt",
     "Runs",
     "Sampling",
-    "StepRecord",
-    "TensorBoard",
     "Training",
     "beside_theory",
-    "bits_per_dimension",
     "kernel_regime",
-    "search_learning_rate",
     "train",
     "train_concept_classifier",
-    "train_transfer",
 ]

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
-from partwhole.networks import MLP, Network
-from partwhole.networks.network import n_outputs
+from partwhole.networks import MLP
+from partwhole.networks.network import Network, n_outputs
 from partwhole.tasks import StructuredIdentity
 from partwhole.tasks.identity_sample import IdentitySample
 from partwhole.training.problem import (

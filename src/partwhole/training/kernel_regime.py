@@ -15,11 +15,11 @@ from partwhole._checks import InputError, require
 from partwhole._device import on_device
 from partwhole._door import door
 from partwhole._types import Real
-from partwhole.features import dense_kernel
+from partwhole.features.dense_kernels import dense_kernel
 from partwhole.limits import Equal, Limit, Margin
 from partwhole.limits.solve import solve
-from partwhole.networks import MLP, Network, activations, outputs, tangent_kernel
-from partwhole.networks.network import Inputs, require_fit
+from partwhole.networks import MLP, activations, outputs, tangent_kernel
+from partwhole.networks.network import Inputs, Network, require_fit
 from partwhole.networks.tangent import Parametrisation, require_output
 from partwhole.tasks.images.composites import Composites
 

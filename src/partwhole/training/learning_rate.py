@@ -16,7 +16,7 @@ from partwhole._door import door
 from partwhole._progress import bar
 from partwhole._threads import cores, in_threads
 from partwhole._types import Bounds, Real
-from partwhole.networks import Network
+from partwhole.networks.network import Network
 from partwhole.tasks.images.composites import Composites
 from partwhole.training._rate_search import Found as RateFound
 from partwhole.training._rate_search import LearningRateSearch, gathered, grid, search

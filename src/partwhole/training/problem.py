@@ -15,8 +15,7 @@ from partwhole._checks import require, seed_list, whole
 from partwhole._device import on_device
 from partwhole.flows._inputs import recorded_steps
 from partwhole.limits.diagonal import DiagonalWeights
-from partwhole.networks import Network
-from partwhole.networks.network import lead, n_outputs
+from partwhole.networks.network import Network, lead, n_outputs
 from partwhole.tasks.relu_teachers import ReLUTeacher
 from partwhole.training.losses import LABELS
 from partwhole.training.order import batch_order, geometric_steps

@@ -9,9 +9,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.flows import Path, Tied, descend, flow, learning_clocks, stages
+from partwhole.flows import Path, Tied, descend, flow, learning_clocks
 from partwhole.flows.assumptions import check_assumptions
 from partwhole.flows.field import field_parts
+from partwhole.flows.stages import stages
 from partwhole.flows.tied import identity_losses
 from partwhole.measures import extrema, learning_times, swing
 from partwhole.study import Arrays, Cells, Config, Estimate, layout, proportion, published

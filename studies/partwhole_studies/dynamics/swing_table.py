@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.flows import swing_diagram
+from partwhole.flows.swing_diagram import swing_diagram
 from partwhole.flows.two_concepts import swing_forecast
 from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, series
 from partwhole.study.plots import COLOURS, look, mosaic, name

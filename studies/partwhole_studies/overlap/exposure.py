@@ -14,7 +14,7 @@ from partwhole.features import OverlapKernel
 from partwhole.limits.toys import invariance_margin, partial_exposure_margin
 from partwhole.study import Arrays, Cells, Config, key, layout, series
 from partwhole.study.plots import QUIET, panels
-from partwhole.tasks import invariance, partial_exposure
+from partwhole.tasks.toys import invariance, partial_exposure
 
 TASKS = {"invariance": invariance, "partial exposure": partial_exposure}
 LEARNERS = {"interpolation": "equal", "hard margin": "margin"}  # and their fits

@@ -14,13 +14,15 @@ from matplotlib.figure import Figure
 
 from partwhole.networks import image_network, load_network, save_network
 from partwhole.networks.layer_dimensions import layer_dimensions
-from partwhole.study import Arrays, Cells, Config, kept_part, key, layout, mean, published, series
+from partwhole.study import Arrays, Cells, Config, key, layout, mean, published, series
 from partwhole.study.estimates import finite_values
+from partwhole.study.parts import kept_part
 from partwhole.study.plots import QUIET, panels
 from partwhole.tasks import split_classes
 from partwhole.tasks.images.cifar import cifar_images
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Training, train_transfer
+from partwhole.training import Training
+from partwhole.training.images.transfer import train_transfer
 from partwhole_studies.costs import of_finetuning, seconds_of
 
 SINGLE, MULTI, PUBLISHED = METHODS = ("single-task", "multi-task", "multi-task as published")

@@ -9,7 +9,7 @@ from noisy_recordings import grid, population, record, recording_of
 from scipy.stats import binom, norm, ortho_group
 
 from partwhole._checks import InputError
-from partwhole.measures import ccgp
+from partwhole.measures.abstraction import ccgp
 from partwhole.measures.abstraction.decoder import Places
 from partwhole.measures.abstraction.dichotomies import (
     balanced_labels,

@@ -15,7 +15,7 @@ import pytest
 from noisy_recordings import grid, record
 from sklearn.svm import SVC
 
-from partwhole.measures import ccgp, parallelism, shattering_dimensionality
+from partwhole.measures.abstraction import ccgp, parallelism, shattering_dimensionality
 
 NEURONS = 40
 # The definitions leave the penalty of the machine open.

@@ -10,7 +10,8 @@ from noisy_recordings import grid, population, record, recording_of, same_record
 from scipy.stats import binom, t
 
 from partwhole._checks import InputError
-from partwhole.measures import parallelism, salience
+from partwhole.measures import salience
+from partwhole.measures.abstraction import parallelism
 from partwhole.recordings import Recording, from_trials
 
 

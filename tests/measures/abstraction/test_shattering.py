@@ -9,8 +9,8 @@ from noisy_recordings import grid, population, record, recording_of
 from scipy.stats import binom, ortho_group
 
 from partwhole._checks import InputError
-from partwhole.measures import ccgp, shattering_dimensionality
 from partwhole.measures._rows import coordinates
+from partwhole.measures.abstraction import ccgp, shattering_dimensionality
 from partwhole.measures.abstraction.cross_validation import folds_of, permuted_accuracy
 from partwhole.measures.abstraction.decoder import Places
 from partwhole.measures.abstraction.nulls import p_values, permuted_labels

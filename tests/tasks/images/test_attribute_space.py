@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from partwhole._checks import InputError
-from partwhole.tasks import AttributeSpace, circles
+from partwhole.tasks import circles
+from partwhole.tasks.images import AttributeSpace
 from partwhole.tasks.shapes.graph import concept_graph
 from partwhole.tasks.shapes.renderer import render_shapes
 from partwhole.tasks.shapes.splits import adversarial_split, distance_one, leave_out

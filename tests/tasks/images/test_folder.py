@@ -15,8 +15,9 @@ import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.measures.concepts import decode_shapes
 from partwhole.networks.diffusion import diffusion_model
-from partwhole.tasks import circles, from_folder
+from partwhole.tasks import circles
 from partwhole.tasks.images import folder as module
+from partwhole.tasks.images import from_folder
 from partwhole.tasks.shapes.pictures import save_picture
 from partwhole.tasks.shapes.splits import leave_out
 

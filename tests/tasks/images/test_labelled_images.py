@@ -9,8 +9,10 @@ import pytest
 import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.networks.layer_salience import layer_saliences
-from partwhole.tasks import AttributeSpace, compose_images, from_frame, partial_exposure
+from partwhole.tasks import compose_images, from_frame
+from partwhole.tasks.images import AttributeSpace
 from partwhole.tasks.images.labelled_images import LabelledImages
+from partwhole.tasks.toys import partial_exposure
 
 SPACE = AttributeSpace({"shape": ["disc", "square"], "tone": ["dark", "light"], "row": [1, 2, 3]})
 SQUARES = np.linspace(-1.0, 1.0, 8) ** 2

@@ -14,8 +14,7 @@ from partwhole._checks import InputError
 from partwhole.flows.gaussian_diffusion import gaussian_diffusion_loss
 from partwhole.networks.diffusion import diffusion_model
 from partwhole.networks.images.layers import Pass
-from partwhole.training import bits_per_dimension
-from partwhole.training.diffusion.bits import LEAST, BitsOutcome, terms
+from partwhole.training.diffusion.bits import LEAST, BitsOutcome, bits_per_dimension, terms
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3])

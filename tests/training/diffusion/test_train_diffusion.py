@@ -30,17 +30,11 @@ from partwhole.networks.diffusion.noise_mlp import noise_mlp
 from partwhole.networks.diffusion.schedule import ScheduleWarning
 from partwhole.networks.diffusion.unet import unet
 from partwhole.networks.images.layers import Pass
-from partwhole.training import (
-    Outcome,
-    Prompt,
-    Sampling,
-    Training,
-    bits_per_dimension,
-    train,
-)
+from partwhole.training import Prompt, Sampling, Training, train
 from partwhole.training.diffusion import sampling as drawing
-from partwhole.training.diffusion.bits import terms
+from partwhole.training.diffusion.bits import bits_per_dimension, terms
 from partwhole.training.diffusion.problem import checked_diffusion_problem
+from partwhole.training.outcome import Outcome
 
 module = import_module("partwhole.training.diffusion.train")
 

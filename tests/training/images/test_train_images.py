@@ -21,10 +21,11 @@ from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.networks.images.resnet import resnet
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Outcome, Training, train
+from partwhole.training import Training, train
 from partwhole.training.images.goals import judged
 from partwhole.training.images.problem import checked_image_problem
 from partwhole.training.images.step import Kind
+from partwhole.training.outcome import Outcome
 
 module = import_module("partwhole.training.images.train")
 

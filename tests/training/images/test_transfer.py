@@ -19,12 +19,13 @@ from partwhole.networks.images.convnet import convnet
 from partwhole.networks.images.layers import BatchNorm, Dense, Drawn, Flatten, ReLU, trained
 from partwhole.tasks.images.class_split import split_classes
 from partwhole.tasks.images.digits import digit_images
-from partwhole.training import Outcome, Training, train
+from partwhole.training import Training, train
 from partwhole.training.images.assembly import Layout, Samples
 from partwhole.training.images.problem import ScoredSet
 from partwhole.training.images.step import Kind
 from partwhole.training.images.transfer import train_transfer
 from partwhole.training.images.two_tasks import Half, TwoTasks
+from partwhole.training.outcome import Outcome
 
 module = import_module("partwhole.training.images.train")
 transfer = import_module("partwhole.training.images.transfer")

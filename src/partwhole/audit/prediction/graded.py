@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole.audit.case import Case
-from partwhole.features import OrderKernel
+from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.order_sweep import OrderProblem
 from partwhole.tasks import Task
 

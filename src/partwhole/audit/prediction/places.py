@@ -10,7 +10,7 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.prediction.salience_sweep import network_kernel
-from partwhole.features import OrderKernel
+from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.order_sweep import OrderProblem
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS
 

@@ -18,7 +18,7 @@ from partwhole.audit.prediction.graded import grading_in_words, grading_of
 from partwhole.audit.prediction.measured_readout import MeasuredReadout, NoReadout
 from partwhole.audit.prediction.places import Place, preference, range_of
 from partwhole.audit.prediction.scoring import Scorer
-from partwhole.features import OrderKernel
+from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.order_sweep import OrderProblem
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from partwhole._checks import InputError, require
 from partwhole.audit.case import AuditTable
-from partwhole.features import OrderKernel, OverlapKernel
+from partwhole.features import OverlapKernel
+from partwhole.features.order_kernel import OrderKernel
 
 # With more components, saliences are averaged over sets of the same size.
 MOST_SETS_OF = 6

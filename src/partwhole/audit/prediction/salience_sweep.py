@@ -27,7 +27,8 @@ from partwhole.audit.costs import has_time, seconds_to_predict
 from partwhole.audit.predicted import SalienceSweep
 from partwhole.audit.prediction.scoring import Scorer
 from partwhole.audit.reading.columns import listing, near
-from partwhole.features import OrderKernel, OverlapKernel
+from partwhole.features import OverlapKernel
+from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits import Outcome
 from partwhole.limits.order_sweep import OrderProblem
 

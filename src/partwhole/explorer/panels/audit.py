@@ -17,7 +17,8 @@ from typing import Annotated, Any
 import numpy as np
 
 import partwhole as pw
-from partwhole.audit import RULES, AuditReport
+from partwhole.audit import AuditReport
+from partwhole.audit.rules import RULES
 from partwhole.explorer.controls import EXAMPLE, Column
 
 

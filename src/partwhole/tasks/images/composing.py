@@ -55,7 +55,7 @@ def class_assignment(
     Examples
     --------
     >>> from partwhole import tasks
-    >>> task = tasks.partial_exposure()
+    >>> task = tasks.toys.partial_exposure()
     >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0)]
     [[9, 5], [6, 0]]
     >>> [classes.tolist() for classes in class_assignment(task, 10, seed=0, assign="first")]

@@ -139,7 +139,7 @@ class LabelledImages:
 
         Examples
         --------
-        >>> from partwhole.tasks import AttributeSpace
+        >>> from partwhole.tasks.images.attribute_space import AttributeSpace
         >>> space = AttributeSpace({"row": ["top", "bottom"], "level": [0.5, 1.0]})
         >>> def draw(row, level, rng):
         ...     return level * np.array([[row == "top"], [row == "bottom"]])
@@ -224,7 +224,7 @@ class LabelledImages:
 
         Examples
         --------
-        >>> from partwhole.tasks import AttributeSpace
+        >>> from partwhole.tasks.images.attribute_space import AttributeSpace
         >>> space = AttributeSpace({"width": [1, 2], "height": [1, 2]})
         >>> def draw(width, height, rng):
         ...     return np.pad(np.ones((height, width)), ((0, 3 - height), (0, 3 - width)))

@@ -19,7 +19,8 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from partwhole._device import on_device
-from partwhole.networks import MLP, Network
+from partwhole.networks import MLP
+from partwhole.networks.network import Network
 from partwhole.networks.network import answers as answers_of
 from partwhole.training.following import Report
 from partwhole.training.losses import LOSSES
