@@ -126,6 +126,11 @@ def test_a_readout_is_a_theory_where_noise_is_no_ridge():
     assert compared.fit == "readout"
     # Predicted to .1 by condition (the standard deviation of the targets is 1.6), from the noise
     # of 20 trials in the measured means; as a ridge, noise says 1.07 where readouts answer .07.
+    assert compare(task, answers, measured, samples=20).describe().endswith(
+        "Noise counts as a ridge, as in far more neurons than training trials; of fewer pass "
+        "measures.predict_readout(...), which knows the noise of each neuron."
+    )
+    assert compare(task, answers, measured, samples=np.inf).noise == "none"
     assert np.mean(gaps, axis=0)[0] < 0.2
     assert np.mean(gaps, axis=0)[1] > 0.4
 
@@ -135,9 +140,9 @@ def test_a_margin_says_that_it_ignores_noise():
     labels = replace(task, targets=np.where(task.targets > 0, 1.0, -1.0))
     measured = salience(trials, task.components[rows])
     compared = compare(labels, labels.targets, measured)
-    assert compared.ignores_noise
+    assert compared.noise == "ignored"
     assert compared.describe().endswith("classifier=SVM()).")
-    assert not compare(labels, labels.targets, [0.3]).ignores_noise
+    assert compare(labels, labels.targets, [0.3]).noise == "none"
 
 
 def test_sentences_of_noise_and_readouts():
@@ -341,7 +346,7 @@ def test_the_table_and_the_public_name():
     assert frame.loc["slope", "predicted"] == pytest.approx(0.6)
     assert np.isnan(frame.loc["slope", "low"])
     assert "(" not in comparison.describe()
-    one = pw.compare(tasks.partial_exposure(), np.array([-1.0, -1, 1, 1]), [0.3])
+    one = pw.compare(tasks.toys.partial_exposure(), np.array([-1.0, -1, 1, 1]), [0.3])
     assert one.describe().startswith("1 unseen combination, 1 run; predicted: ")
 
 

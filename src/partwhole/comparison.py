@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -21,7 +21,7 @@ from partwhole._theories import (
     predicted_answers,
     theories_of,
 )
-from partwhole._types import Number, Positive
+from partwhole._types import Number, Positive, Real
 from partwhole.limits.limit import Limit
 from partwhole.measures.accuracy import count_labels
 from partwhole.measures.additivity import additivity
@@ -42,6 +42,12 @@ MACHINES = {
     "equal": "interpolation",
     "tube": "a fit within a tube",
     "readout": "a readout of noisy trials",
+}
+OF_NOISE = {
+    "ignored": "The largest margin is that of means without noise; of noisy trials pass "
+    "measures.predict_readout(..., classifier=SVM()).",
+    "ridge": "Noise counts as a ridge, as in far more neurons than training trials; of fewer pass "
+    "measures.predict_readout(...), which knows the noise of each neuron.",
 }
 
 
@@ -69,8 +75,9 @@ class Comparison:
         of the outputs of one-hot classes only the differences count.
     saliences : bool
         Whether the theory is the kernel machine of saliences.
-    ignores_noise : bool
-        Whether saliences were measured with noise, of which a margin knows nothing.
+    noise : {"none", "ignored", "ridge"}
+        Of the trials from which saliences were measured: a margin knows nothing of it, and any
+        other fit takes it as a ridge, as far more neurons than training trials do.
     """
 
     task: Task
@@ -81,7 +88,7 @@ class Comparison:
     predicted: dict[str, RunInterval]
     gap: RunInterval
     saliences: bool = True
-    ignores_noise: bool = False
+    noise: Literal["none", "ignored", "ridge"] = "none"
 
     def __repr__(self) -> str:
         n = self.gap.n
@@ -177,11 +184,8 @@ class Comparison:
             lines.append(
                 f"{name}: measured {_decimals(interval.mean)}{ends}, predicted {predicted}"
             )
-        if self.ignores_noise:
-            lines.append(
-                "The largest margin is that of means without noise; of noisy trials pass "
-                "measures.predict_readout(..., classifier=SVM())."
-            )
+        if self.noise != "none":
+            lines.append(OF_NOISE[self.noise])
         return "\n".join(lines)
 
 
@@ -327,8 +331,17 @@ def compare(
         predicted=_readings(task, predictions, learned, has_margins),
         gap=over_runs(_gaps(task, answers, predictions, has_margins)),
         saliences=not has_fit,
-        ignores_noise=has_margins and any(noise_of(entry) > 0.0 for entry in theories),
+        noise=_noise_in(theories, has_margins, samples),
     )
+
+
+def _noise_in(
+    theories: Sequence[object], has_margins: bool, samples: Real | None
+) -> Literal["none", "ignored", "ridge"]:
+    """Return what becomes of the noise with which saliences were measured."""
+    if not any(noise_of(entry) > 0.0 for entry in theories) or samples == np.inf:
+        return "none"
+    return "ignored" if has_margins else "ridge"
 
 
 def _learned(

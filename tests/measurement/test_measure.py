@@ -21,7 +21,8 @@ from partwhole.cli.measure import measure as measure_files
 from partwhole.measurement.abstraction import generalization_of, shattering_of
 from partwhole.measurement.readout_words import verdicts_of
 from partwhole.measurement.verdicts import grading_in_words, headline, structure_in_words
-from partwhole.measures import ccgp, parallelism, salience, shattering_dimensionality
+from partwhole.measures import salience
+from partwhole.measures.abstraction import ccgp, parallelism, shattering_dimensionality
 from partwhole.measures.graded_similarity import graded_similarity
 from partwhole.measures.readouts import held_out_readouts
 from partwhole.measures.recorded_dimensions import recorded_dimensions
@@ -117,7 +118,7 @@ def test_decoders_that_would_take_long_are_left_out(monkeypatch):
     assert result.abstraction is not None
     assert result.abstraction.generalization is result.abstraction.shattering is None
     assert [note.split()[-3] for note in result.notes if "as they would take long" in note] == [
-        "measures.ccgp", "measures.shattering_dimensionality",
+        "measures.abstraction.ccgp", "measures.abstraction.shattering_dimensionality",
     ]  # fmt: skip
     assert json.loads(result.to_json())["abstraction"]["ccgp"] is None
     assert "right trials of unseen contexts" not in result.to_html()

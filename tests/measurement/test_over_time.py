@@ -8,10 +8,13 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from quick_measures import quick
 
 import partwhole as pw
+from partwhole._checks import InputError
+from partwhole.cli import main
 from partwhole.measurement.charts import over_time
 from partwhole.measurement.time_course import time_course_of
 from partwhole.measurement.verdicts import headline
@@ -104,9 +107,43 @@ def test_that_all_else_is_an_average_is_noted():
     note = "all but the time course is an average over {}; choose others with window=(start, stop)"
     assert note.format("20 times (0 to 19)") in measured().notes
     windowed = measured(((17, 3.0), (3, -2.0)), (4.0, 9.0))
-    assert note.format("6 times (4 to 9)") in windowed.notes
-    single = measured((), (4.0, 4.5))
-    assert not any("is an average over" in note for note in single.notes)
+    counted = "6 times (4 to 9, counted from 0 to 19, as responses came without times)"
+    assert note.format(counted) in windowed.notes
+    responses, times = measured().recording.responses, np.arange(20.0)
+    single = quick(pw.recordings.from_trials(responses, ROWS, times=times), window=(4.0, 4.5),
+                   bootstrap=20, held_out="none")  # fmt: skip
+    assert not any("all but the time course" in note for note in single.notes)
+
+
+def test_a_window_of_counted_times_says_how_they_are_counted():
+    # A window in seconds, for responses that came without times.
+    rng = np.random.default_rng(0)
+    counted = pw.recordings.from_trials(rng.normal(size=(len(ROWS), 5, 12)), ROWS)
+    notes = quick(counted, window=(0.0, 0.9), bootstrap=20, held_out="none").notes
+    assert (
+        "all but the time course is of one of 12 times (0, counted from 0 to 11, as responses came "
+        "without times); choose others with window=(start, stop)"
+    ) in notes
+
+
+def test_times_of_a_file(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    times, responses = np.linspace(-0.2, 0.9, 12), rng.normal(size=(len(ROWS), 5, 12))
+    np.savez(tmp_path / "session.npz", spikes=responses, time=times)
+    np.save(tmp_path / "times.npy", times)
+    pd.DataFrame(ROWS, columns=["a", "b"]).to_csv(tmp_path / "table.csv", index=False)
+    files = [f"{tmp_path}/session.npz:spikes", f"{tmp_path}/table.csv"]
+    for file in (f"{tmp_path}/session.npz:time", f"{tmp_path}/times.npy"):
+        options = ["--times", file, "--window", "0", "0.9", "--bootstrap", "20"]
+        main(["measure", *files, *options, "--held-out", "none"])
+        text = " ".join(capsys.readouterr().out.split())
+        assert "is an average over 10 times (0 to 0.9); choose" in text
+    recording = pw.recordings.read(*files, times=tmp_path / "times.npy")
+    np.testing.assert_array_equal(recording.times, times)
+    with pytest.raises(InputError, match="times are a named array of a file of arrays; got ses"):
+        pw.recordings.read(*files, times=tmp_path / "session.npz")
+    with pytest.raises(InputError, match="nowhere"):
+        pw.recordings.read(*files, times=tmp_path / "nowhere.npy")
 
 
 @pytest.mark.parametrize("unit", [1.0, 30.0, 1e4])

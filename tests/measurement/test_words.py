@@ -17,6 +17,7 @@ import partwhole as pw
 from partwhole._checks import InputError
 from partwhole.measurement import measurement as module
 from partwhole.measurement.abstraction import few_dimensions
+from partwhole.measurement.charts import dots
 from partwhole.measurement.notes import (
     followers,
     marks,
@@ -25,6 +26,7 @@ from partwhole.measurement.notes import (
     notes_on_neurons,
     notes_on_scale,
     notes_on_trials,
+    notes_on_width,
 )
 from partwhole.measurement.readout_words import Verdicts, readout_in_words, verdicts_of
 from partwhole.measurement.separation import separation_of
@@ -778,3 +780,79 @@ def test_json_and_tables_withhold_what_the_text_withholds():
         if not known
     )
     assert not result.abstraction.has_parallelism.all()
+
+
+def band():
+    """Return trials of a sum of two parts on a line, of combinations that are near in both."""
+    rows = np.repeat([(i, j) for i, j in product(range(5), range(5)) if abs(i - j) < 2], 10, axis=0)
+    rng = np.random.default_rng(0)
+    means = rows @ rng.normal(size=(2, 60))
+    return named(means + rng.normal(size=means.shape), rows, ("a", "b"))
+
+
+def test_saliences_that_missing_combinations_put_off_are_no_shares():
+    measured = quick(band(), bootstrap=100, held_out="none")
+    # Nothing but a sum of parts, and yet less than 0 for both together.
+    assert measured.saliences.saliences_interval[0, 1][1] < -0.5
+    assert headline(measured).startswith(
+        "What share parts have of what separates conditions cannot be said: their saliences add up "
+        "to 15"
+    )
+    assert headline(measured).endswith(
+        "combinations are missing and values differ by unlike amounts."
+    )
+    assert any(note.startswith("combinations are missing and some") for note in measured.notes)
+    shares = pw.measures.marginal_variances.marginal_variances(band()).shares
+    assert abs(shares[0, 1]) < 0.01
+    whole = quick(named(parts(np.random.default_rng(1))), bootstrap=100, held_out="none")
+    assert headline(whole).startswith("Parts by themselves make up 100 %")
+    assert not any(note.startswith("combinations are missing") for note in whole.notes)
+
+
+def test_trials_of_neurons_of_several_sessions_are_counted_for_each():
+    rng = np.random.default_rng(0)
+    rows = np.repeat(list(product(range(2), range(2))), 12, axis=0)
+    session = np.tile(np.repeat([0, 1, 2], 4), 4)
+    responses = np.full((len(rows), 6), np.nan)
+    for i in range(3):
+        responses[session == i, 2 * i : 2 * i + 2] = rng.normal(size=((session == i).sum(), 2))
+    apart = quick(named(responses, rows, sessions=session), bootstrap=20, held_out="none")
+    assert "\n4 trials of each condition with each neuron.\n" in apart.describe()
+    assert "conditions, 4 trials of each with each neuron" in apart.to_html()
+    together = quick(named(rng.normal(size=(48, 6)), rows, sessions=session), bootstrap=20,
+                     held_out="none")  # fmt: skip
+    assert "\n12 trials of each condition.\n" in together.describe()
+
+
+def test_structure_that_is_measurably_below_all_is_in_part():
+    measured = replace(of_parts(), structure_interval=(0.47, 0.59))
+    assert structure_in_words(measured).endswith("describe the representation at most in part.")
+    unknown = replace(of_parts(), structure_interval=(0.47, 0.93))
+    assert "too few trials to say" in structure_in_words(unknown)
+
+
+def test_intervals_that_are_wider_than_the_whole_are_noted_and_end_at_the_edge():
+    ends = np.array([[0.4, 0.6], [0.3, 0.5]])
+    picture = str(dots(["a", "b"], np.array([0.5, 0.4]), ends, np.add(ends, [-28.0, 17.0]),
+                       title="Saliences", caption="salience"))  # fmt: skip
+    drawn = [float(x) for x in re.findall(r"H([0-9.]+)\" class=\"narrow", picture)]
+    starts = [float(x) for x in re.findall(r"M([0-9.]+) [0-9.]+H[0-9.]+\" class=\"nar", picture)]
+    # .2 of an axis that is at most three times as long as from 0 to 1.
+    assert min(np.subtract(drawn, starts)) > 0.2 * 400 / 3.3
+    assert notes_on_width([(0.2, 0.4), (np.nan, np.nan)], "neurons") == []
+    assert notes_on_width([(-27.6, 1.0), (0.2, 0.4)], "neurons") == [
+        "intervals over neurons reach beyond any share, with a width of up to 29: there are too "
+        "few neurons for them"
+    ]
+
+
+def test_a_table_without_shares_has_no_intervals_of_them():
+    noise, frame = of_noise(0), of_noise(0).saliences_to_frame()
+    assert (
+        frame[["salience", "low", "high", "low_population", "high_population"]]
+        .isna()
+        .to_numpy()
+        .all()
+    )
+    line = next(line for line in noise.describe().splitlines() if line.startswith("shape  "))
+    assert line.split() == ["shape", "–", "no", "interval", "no", "interval"]

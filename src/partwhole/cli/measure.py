@@ -24,6 +24,7 @@ def measure(
     components: Annotated[tuple[str, ...], arg(metavar="COLUMN ...", help_behavior_hint="")] = (),
     groups: Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint="")] = None,
     sessions: Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint="")] = None,
+    times: Annotated[str | None, arg(metavar="FILE", help_behavior_hint="")] = None,
     trial_axis: int = 0,
     window: Annotated[
         tuple[float, float] | None, arg(metavar="START STOP", help_behavior_hint="")
@@ -57,6 +58,8 @@ def measure(
             sessions.
         groups: Column of runs or blocks, whose trials may share noise.
         sessions: Column of sessions, if neurons were not all recorded together.
+        times: File with a number for each time: .npy, .csv, ..., or FILE:NAME for an array of a
+            .npz, .mat or .nc file; by default the times of a .nc file, else indices from 0.
         trial_axis: Axis of the responses that counts trials; -1 is the last, as in many .mat files.
         window: Times over which responses are averaged.
         missing: Whether to refuse trials with missing entries, or to leave them out.
@@ -82,6 +85,8 @@ def measure(
     files = {"--html": html, "--json": json, "--output": output}
     chosen = {option: path for option, path in files.items() if path is not None}
     inputs = [("RESPONSES", Path(responses)), ("CONDITIONS", Path(conditions))]
+    if times is not None:
+        inputs.append(("--times", Path(times)))
     check_outputs(list(chosen.items()), inputs)
     require(
         output is None or held_out != "none" or split is not None,
@@ -95,6 +100,7 @@ def measure(
         components=[*components, split] if components and split else list(components) or None,
         groups=groups,
         sessions=sessions,
+        times=times,
         missing=missing,
         trial_axis=trial_axis,
     )

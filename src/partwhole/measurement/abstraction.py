@@ -159,7 +159,8 @@ def _measured(what: str, measure: Callable[[], T]) -> Part[T]:
 
 
 def _left_out(what: str, measure: str) -> str:
-    return f"{what} are left out, as they would take long: in Python measures.{measure} has them"
+    where = f"measures.abstraction.{measure}"
+    return f"{what} are left out, as they would take long: in Python {where} has them"
 
 
 def _few_contexts(recording: Recording, result: CrossConditionGeneralization) -> list[str]:

@@ -85,9 +85,15 @@ def dots(
     caption: str,
     width: int = 620,
 ) -> Html:
-    """Return numbers with two intervals, a row for each name; intervals of NaN are left out."""
+    """Return numbers with two intervals, a row for each name; intervals of NaN are left out.
+
+    Intervals end at the edge where they reach far beyond the numbers.
+    """
     row = 34
     left = 20 + LETTER * max(len(name) for name in names)
+    low, high = interval(np.append(values, 1.0), zero=True)
+    room = high - low
+    narrow, broad = (np.clip(ends, low - room, high + room) for ends in (narrow, broad))
     low, high = interval(values, narrow, broad, zero=True)
     x = Axis(min(low, 0.0), max(high, 1.0), left, width - 18)
     bottom = 8 + row * len(names)

@@ -23,7 +23,14 @@ from partwhole.measurement.abstraction import (
 )
 from partwhole.measurement.classifiers import classifier_of
 from partwhole.measurement.geometry import by_means, dimensions_of
-from partwhole.measurement.notes import in_conditions, notes_on, printed, varying
+from partwhole.measurement.notes import (
+    in_conditions,
+    notes_on,
+    notes_on_missing,
+    notes_on_width,
+    printed,
+    varying,
+)
 from partwhole.measurement.separation import is_coarse, not_apart
 from partwhole.measurement.time_course import TimeCourse, note_on_times, time_course_of
 from partwhole.measures._offsets import without_offsets
@@ -211,16 +218,12 @@ class Measurement:
         """
         import pandas as pd
 
-        from partwhole.measurement.verdicts import shown_saliences
+        from partwhole.measurement.verdicts import shown_intervals, shown_saliences
 
-        names, unknown = self.recording.names, (np.nan, np.nan)
-        are_apart = not not_apart(self.saliences)
+        names, intervals = self.recording.names, shown_intervals(self)
         rows = []
         for members, value in shown_saliences(self).items():
-            low, high = self.saliences.saliences_interval[members] if are_apart else unknown
-            low_neurons, high_neurons = (
-                self.population.saliences_interval[members] if are_apart else unknown
-            )
+            (low, high), (low_neurons, high_neurons) = intervals[members]
             rows.append(
                 {
                     "components": " x ".join(names[c] for c in members),
@@ -392,6 +395,10 @@ def measure(
         # Shares of nothing have no structure to speak of, and few trials do not say it is low.
         of_saliences = [note for note in of_saliences if not note.startswith(STRUCTURE)]
     notes = [*recording.notes, *left_out, *note_on_times(recording, window), *of_saliences]
+    if not not_apart(of_neurons):
+        notes += notes_on_missing(static, of_neurons, gradings)
+        notes += notes_on_width(of_neurons.saliences_interval.values(), of_neurons.resampled)
+        notes += notes_on_width(population.saliences_interval.values(), "neurons")
     if len(static.blocks) > 1:
         notes.append(_COMBINED + _ALIGNED * (not kept))
     notes += [*oversights, *reasons, *ungraded, *more]

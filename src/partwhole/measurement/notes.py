@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise, permutations
+from math import prod
 from numbers import Real
 
 import numpy as np
@@ -14,6 +15,8 @@ from partwhole._checks import InputError
 from partwhole.measures._confounded import groups_beside_values
 from partwhole.measures._rows import averaging
 from partwhole.measures._samples import Whiten
+from partwhole.measures.graded_similarity import GradedSimilarity
+from partwhole.measures.salience import Salience
 from partwhole.recordings import Recording
 from partwhole.recordings.building import one_value
 
@@ -31,6 +34,8 @@ FEW_TRIALS, SHARE_OF_ARTEFACT, TIMES_MEDIAN = 20, 0.2, 25.0
 ROUNDING, ROUNDING_OF_ALL = 1e-7, 1e-12
 # Numbers of an array that are copied at once.
 PART = 500_000
+# Width of the interval of a share from which it says nothing.
+WIDEST = 2.0
 # Numbers from which digits are left out.
 MANY = 1e9
 _DICHOTOMIES = re.compile(r"(?<= of )[\d,]+(?= balanced dichotomies)")
@@ -65,6 +70,42 @@ def notes_on(recording: Recording, whiten: Whiten) -> list[str]:
         *notes_on_labels(recording), *notes_on_neurons(recording),
         *notes_on_scale(recording, whiten), *notes_on_trials(recording),
     ]  # fmt: skip
+
+
+def notes_on_missing(
+    recording: Recording, saliences: Salience, gradings: Sequence[GradedSimilarity]
+) -> list[str]:
+    """Return that saliences may be off where combinations are missing and values differ unlike.
+
+    Conditions that share a part then differ by other steps than those that share none: of a sum of
+    two parts with values on a line, the salience of both together is not 0.
+    """
+    below = any(high < 0.0 for _, high in saliences.saliences_interval.values())
+    uneven = below or any(grading.kind != "flat" for grading in gradings)
+    if not uneven or not lacks_combinations(recording):
+        return []
+    return [
+        "combinations are missing and some values are more alike than others, so that conditions "
+        "which share a part differ by other steps than those that share none: saliences can be "
+        "off, also below 0; measures.marginal_variances does not depend on such steps"
+    ]
+
+
+def lacks_combinations(recording: Recording) -> bool:
+    """Return whether some combinations of the values that are present have no trial."""
+    present = [len(np.unique(column)) for column in recording.conditions.T]
+    return recording.n_conditions < prod(present)
+
+
+def notes_on_width(intervals: Iterable[tuple[float, float]], units: str) -> list[str]:
+    """Return that intervals are wider than the whole of which saliences are shares."""
+    widest = max((high - low for low, high in intervals), default=0.0)
+    if not widest > WIDEST:
+        return []
+    return [
+        f"intervals over {units} reach beyond any share, with a width of up to {widest:.2g}: there "
+        f"are too few {units} for them"
+    ]
 
 
 def notes_on_columns(recording: Recording) -> list[str]:

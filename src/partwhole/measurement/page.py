@@ -36,6 +36,7 @@ from partwhole.measurement.verdicts import (
     missing_in_words,
     peaks_in_words,
     set_in_words,
+    shown_intervals,
     shown_saliences,
     structure_in_words,
     trials_in_words,
@@ -95,11 +96,13 @@ def page_of(measurement: Measurement) -> str:
 
 def _opening(measurement: Measurement) -> Html:
     recording = measurement.recording
-    counts = np.bincount(recording.condition_of_trial)
     facts = [
         (f"{recording.n_trials:,}", "trials"),
         (f"{recording.n_neurons:,}", "neurons, voxels or units"),
-        (f"{recording.n_conditions:,}", f"conditions, {trials_in_words(counts)}"),
+        (
+            f"{recording.n_conditions:,}",
+            f"conditions, {trials_in_words(recording).replace(' condition', '')}",
+        ),
     ]
     structure, explained = structure_in_words(measurement), measurement.saliences.structure
     if structure and np.isfinite(explained):
@@ -130,14 +133,15 @@ def _saliences(measurement: Measurement) -> Html:
     names = measurement.recording.names
     if len(names) == 1:
         return _geometry(measurement)
-    of_neurons, population = measurement.saliences, measurement.population
+    of_neurons, intervals = measurement.saliences, shown_intervals(measurement)
     members = list(of_neurons.saliences)
     whole = [set_in_words(names, entry) for entry in members]
     labels = [printable(words, 40) for words in whole]
-    narrow = np.array([of_neurons.saliences_interval[entry] for entry in members])
-    broad = np.array([population.saliences_interval[entry] for entry in members])
+    narrow, broad = np.array([intervals[entry] for entry in members]).transpose(1, 0, 2)
     values = np.array(list(shown_saliences(measurement).values()))
     over = OVER[of_neurons.resampled]
+    grouped = measurement.recording.groups is not None
+    different = "trials of different groups" if grouped else "different trials"
     rows = [
         [printable(words, 200), number(round(float(value), 3)), *map(_ends, both)]
         for words, value, *both in zip(whole, values, narrow.tolist(), broad.tolist(), strict=True)
@@ -162,7 +166,7 @@ def _saliences(measurement: Measurement) -> Html:
                 ("broad", f"{confidence} interval over neurons, for their population"),
             ]),
             picture,
-            tag("figcaption", "Noise is taken out: only products of different trials count."),
+            tag("figcaption", f"Noise is taken out: only products of {different} count."),
         )
         if picture
         else None,
@@ -327,16 +331,17 @@ def _held_out(measurement: Measurement) -> Html | None:
         rows.append(cells)
     left_out = len(rows) - MOST_ROWS
     numbers = [i for i, heading in enumerate(headings) if i and heading != "verdict"]
+    bars = "" if readouts.classifier is None else ", and hold fewer (see notes)"
     chosen = "; ".join(printable(named_in_words(readouts, j)) for j in range(len(readouts.labels)))
     return join(
         tag(
             "p",
             f"{readouts_in_words(readouts)}, one for each component, are trained with {sets} held "
             "out. The prediction needs no readout: it follows from condition means and the "
-            "covariance of noise; small numbers are the ends between which 95 % of shares lie in "
-            "other recordings of as many trials. The verdict is on the mean answer to as many "
-            "trials as there are: right or wrong with a probability of at least 97.5 %, or too few "
-            f"trials to say. {SMALL_PENALTIES * (readouts.classifier is None)}"
+            "covariance of noise; small numbers are the ends between which 95 % of shares are "
+            "predicted to lie in other recordings of as many trials. The verdict is on the mean "
+            "answer to as many trials as there are: right or wrong with a probability of at least "
+            f"97.5 %, or too few trials to say. {SMALL_PENALTIES * (readouts.classifier is None)}"
             f"{BY_GROUP * bool(readouts.confounded)}Not determined are "
             "values that training lacks, and sums of parts that it leaves open.",
         ),
@@ -352,8 +357,8 @@ def _held_out(measurement: Measurement) -> Html | None:
             tag("figure",
                 charts.keys([("first", "outputs of the right value"), ("second", "of another")]),
                 charts.answers(readouts),
-                tag("figcaption", "Mean answers; bars hold 95 % of those in other recordings of "
-                    f"as many trials. {budget_in_words(readouts)}.")),
+                tag("figcaption", "Mean answers; bars are to hold 95 % of those in other "
+                    f"recordings of as many trials{bars}. {budget_in_words(readouts)}.")),
             class_="charts",
         ),
         table(headings, rows[:MOST_ROWS], numbers=numbers,

@@ -139,6 +139,8 @@ def budget_in_words(readouts: HeldOutReadouts) -> str:
         )
         if name in readouts.budget
     ]
+    if "neurons" not in readouts.budget and readouts.classifier is None:
+        parts.append("sampling of neurons unknown, as fewer than ten vary")
     difference = readouts.budget["difference"]
     if difference < ROUNDING:
         compared = (

@@ -25,6 +25,7 @@ from partwhole.measurement.verdicts import (
     missing_in_words,
     peaks_in_words,
     set_in_words,
+    shown_intervals,
     shown_saliences,
     structure_in_words,
     trials_in_words,
@@ -39,9 +40,8 @@ WIDTH = 96
 def text(measurement: Measurement) -> str:
     """Return what was measured, in some lines of text."""
     recording = measurement.recording
-    counts = np.bincount(recording.condition_of_trial)
     title = repr(recording).removeprefix("Recording(").removesuffix(")")
-    lines = [title, f"{trials_in_words(counts)} condition."]
+    lines = [title, f"{trials_in_words(recording)}."]
     lines += _folded(headline(measurement))
     lines.append("")
     if recording.n_components > 1:
@@ -77,14 +77,14 @@ def _saliences(measurement: Measurement) -> list[str]:
     """Return a table of saliences with both intervals."""
     names = measurement.recording.names
     over = measurement.saliences.resampled
+    intervals = shown_intervals(measurement)
     rows = [("salience of", "", f"over {over}", "over neurons")]
     for members, value in shown_saliences(measurement).items():
         rows.append(
             (
                 set_in_words(names, members),
-                "–" if np.isnan(value) else f"{value:.3f}".replace("-", "−"),
-                interval_in_words(*measurement.saliences.saliences_interval[members]),
-                interval_in_words(*measurement.population.saliences_interval[members]),
+                "–" if np.isnan(value) else f"{round(value, 3) + 0.0:.3f}".replace("-", "−"),
+                *(interval_in_words(*ends) for ends in intervals[members]),
             )
         )
     widths = [max(len(row[i]) for row in rows) for i in range(4)]

@@ -99,12 +99,15 @@ def note_on_times(recording: Recording, window: tuple[Real, Real] | None) -> lis
     times = _times(recording)
     start, stop = (-np.inf, np.inf) if window is None else window
     inside = times[(times >= start) & (times <= stop)]
-    if len(inside) < 2:
+    if len(inside) < 2 and (window is None or recording.times is not None):
         return []
-    return [
-        f"all but the time course is an average over {len(inside)} times ({inside[0]:g} to "
-        f"{inside[-1]:g}); choose others with window=(start, stop)"
-    ]
+    counted = ""
+    if recording.times is None and window is not None:
+        counted = f", counted from 0 to {len(times) - 1}, as responses came without times"
+    over = f"an average over {len(inside)} times ({inside[0]:g} to {inside[-1]:g}"
+    if len(inside) == 1:
+        over = f"of one of {len(times)} times ({inside[0]:g}"
+    return [f"all but the time course is {over}{counted}); choose others with window=(start, stop)"]
 
 
 def _times(recording: Recording) -> Float[np.ndarray, " t"]:

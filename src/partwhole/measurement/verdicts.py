@@ -11,12 +11,13 @@ from jaxtyping import Float
 from partwhole._types import Real
 from partwhole.audit.page.words import number
 from partwhole.measurement.abstraction import Abstraction
-from partwhole.measurement.notes import followers, labels_in_words, listed
+from partwhole.measurement.notes import followers, labels_in_words, lacks_combinations, listed
 from partwhole.measurement.separation import COARSE, is_coarse, not_apart
 from partwhole.measures._shares import quantiles, shares_of
 from partwhole.measures.abstraction import CrossConditionGeneralization
 from partwhole.measures.graded_similarity import GradedSimilarity
 from partwhole.measures.salience import Salience
+from partwhole.recordings import Recording
 
 if TYPE_CHECKING:
     from partwhole.measurement.measurement import Measurement
@@ -30,16 +31,23 @@ SHUFFLED = "where each neuron's condition means are shuffled"
 MOST_VALUES = 6  # of a component that a sentence lists
 
 
-def trials_in_words(counts: np.ndarray) -> str:
-    """Return how many trials a condition has.
+def trials_in_words(recording: Recording) -> str:
+    """Return how many trials a condition has, with each neuron where sessions have other neurons.
 
     Examples
     --------
-    >>> trials_in_words(np.array([5, 5])), trials_in_words(np.array([5, 7]))
-    ('5 trials of each', '5 to 7 trials of each')
+    >>> responses, rows = np.arange(10.0).reshape(5, 2), np.array([0, 0, 0, 1, 1])[:, None]
+    >>> trials_in_words(Recording(responses, rows, ("shape",), (("disc", "square"),)))
+    '2 to 3 trials of each condition'
     """
+    index, several = recording.condition_of_trial, len(recording.blocks) > 1
+    counts = np.bincount(index)
+    if several:
+        recorded = [np.bincount(index[block.trials]) for block in recording.blocks]
+        counts = np.concatenate([part[part > 0] for part in recorded])
     low, high = int(counts.min()), int(counts.max())
-    return f"{low} trials of each" if low == high else f"{low} to {high} trials of each"
+    words = f"{low} trials" if low == high else f"{low} to {high} trials"
+    return f"{words} of each condition{' with each neuron' * several}"
 
 
 def set_in_words(names: Sequence[str], members: Sequence[int]) -> str:
@@ -71,6 +79,12 @@ def headline(measurement: Measurement) -> str:
     if np.isnan(list(result.saliences.values())).any():
         return "How compositional these responses are cannot be said from these trials."
     share, (low, high) = parts_of(result)
+    if low > 1.0 and lacks_combinations(measurement.recording):
+        return (
+            "What share parts have of what separates conditions cannot be said: their saliences "
+            f"add up to {percent(share)} ({percent(low)} to {percent(high)}), as combinations are "
+            "missing and values differ by unlike amounts."
+        )
     if np.isnan(low):
         units = "groups" if result.resampled == "groups" else "trials"
         return (
@@ -191,6 +205,19 @@ def shown_saliences(measurement: Measurement) -> dict[tuple[int, ...], float]:
     return dict.fromkeys(saliences, np.nan) if not_apart(measurement.saliences) else saliences
 
 
+def shown_intervals(
+    measurement: Measurement,
+) -> dict[tuple[int, ...], tuple[tuple[float, float], tuple[float, float]]]:
+    """Return intervals over trials or groups, and over neurons; NaN where saliences are."""
+    unknown = bool(not_apart(measurement.saliences))
+    none = (np.nan, np.nan)
+    both = (measurement.saliences.saliences_interval, measurement.population.saliences_interval)
+    return {
+        members: (none, none) if unknown else (both[0][members], both[1][members])
+        for members in both[0]
+    }
+
+
 def missing_in_words(measurement: Measurement) -> str:
     """Return why some saliences are not there, or an empty sentence."""
     if not np.isnan(list(shown_saliences(measurement).values())).any():
@@ -229,10 +256,15 @@ def structure_in_words(measurement: Measurement) -> str:
             f"Shared parts explain {explained} {of}: saliences describe the representation at "
             "least in part."
         )
-    if high >= COARSE:
+    if high >= OVERLAP:
         return (
             f"Shared parts explain {explained} {of}: {few} whether saliences describe the "
             "representation."
+        )
+    if high >= COARSE:
+        return (
+            f"Shared parts explain {explained} {of}: saliences describe the representation at "
+            "most in part."
         )
     if _some_alike(measurement):
         return (
@@ -275,6 +307,8 @@ def grading_in_words(grading: GradedSimilarity) -> str:
             f"{percent(chance)} of all orders of the values explain as much)"
         )
     nearest = grading.nearest_steps
+    if line and nearest > 1:
+        return f"{name}: values {nearest} steps apart are more alike than nearer ones"
     alike = "values near one another are" if nearest == 1 else f"values {nearest} steps apart are"
     return f"{name}: {alike} more alike, as {shape} ({explained})"
 

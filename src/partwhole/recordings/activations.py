@@ -61,7 +61,7 @@ def activations(
     torch, networks = loaded("torch"), loaded("partwhole.networks")
     if torch is not None and isinstance(model, torch.nn.Module):
         return of_module(torch, model, inputs, layers, batch)
-    if networks is not None and isinstance(model, networks.Network):
+    if networks is not None and isinstance(model, networks.network.Network):
         return _of_network(networks, model, inputs, layers, batch)
     raise InputError(
         "model is a module of torch or a network of partwhole.networks; "

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from partwhole._checks import require
 from partwhole._delimited import read_numbers
 from partwhole._door import door
 from partwhole._reading import read_npy
@@ -34,7 +35,7 @@ def read(
     components: Sequence[str] | None = None,
     groups: Any = None,
     sessions: Any = None,
-    times: Float[np.ndarray, " t"] | None = None,
+    times: str | os.PathLike | Float[np.ndarray, " t"] | None = None,
     missing: Literal["refuse", "drop"] = "refuse",
     trial_axis: int = 0,
 ) -> Recording:
@@ -56,8 +57,11 @@ def read(
         also with .gz), or .parquet; columns of one length in a .mat file, in a struct or by
         themselves, or in a .npz file; a .npy file of shape (n,) or (n, C). Labels stay as they
         are: cell arrays of text, numbers, logicals.
-    components, groups, sessions, times, missing, trial_axis : keyword-only
-        As in `from_trials`. Without `times`, those are taken of a coordinate of a .nc file.
+    components, groups, sessions, missing, trial_axis : keyword-only
+        As in `from_trials`.
+    times : path or float array, shape (t,), keyword-only, optional
+        Of the third axis of responses, or a file of them, as those of responses are; of .npz, .mat
+        and .nc a named array. By default a coordinate of a .nc file, else the indices from 0.
 
     Returns
     -------
@@ -67,7 +71,7 @@ def read(
     ------
     InputError
         For files that are missing, empty, damaged, too large or of another kind; several arrays
-        without a name; objects; text among responses; and what `from_trials` refuses.
+        without a name; objects; text among responses or times; and what `from_trials` refuses.
 
     Examples
     --------
@@ -80,6 +84,8 @@ def read(
     """  # noqa: E501
     table = table_of(_conditions(*_located(conditions, "conditions", CONDITIONS)))
     array = _responses(*_located(responses, "responses", RESPONSES), len(table))
+    if isinstance(times, str | os.PathLike):
+        times = _times(*_located(times, "times", RESPONSES))
     return from_trials(
         array,
         table,
@@ -122,6 +128,17 @@ def _responses(path: Path, ending: str, name: str | None, n_trials: int) -> Any:
     if name is not None:
         return containers.named(arrays, name, path)
     return containers.single_matrix(arrays, path)
+
+
+def _times(path: Path, ending: str, name: str | None) -> Any:
+    """Return a number for each time."""
+    require(
+        name is not None or ending not in (".npz", ".mat", ".nc"),
+        "times are a named array of a file of arrays",
+        f"{path.name} without a name",
+        f"write {path.name}:NAME",
+    )
+    return np.ravel(_responses(path, ending, name, 0))
 
 
 def _conditions(path: Path, ending: str, name: str | None) -> Any:
