@@ -126,9 +126,13 @@ def test_a_readout_is_a_theory_where_noise_is_no_ridge():
     assert compared.fit == "readout"
     # Predicted to .1 by condition (the standard deviation of the targets is 1.6), from the noise
     # of 20 trials in the measured means; as a ridge, noise says 1.07 where readouts answer .07.
-    assert compare(task, answers, measured, samples=20).describe().endswith(
-        "Noise counts as a ridge, as in far more neurons than training trials; of fewer pass "
-        "measures.predict_readout(...), which knows the noise of each neuron."
+    assert (
+        compare(task, answers, measured, samples=20)
+        .describe()
+        .endswith(
+            "Noise counts as a ridge, as in far more neurons than training trials; of fewer pass "
+            "measures.predict_readout(...), which knows the noise of each neuron."
+        )
     )
     assert compare(task, answers, measured, samples=np.inf).noise == "none"
     assert np.mean(gaps, axis=0)[0] < 0.2

@@ -13,6 +13,7 @@ import pytest
 
 from partwhole.audit import audit_split
 from partwhole.cli import main
+from partwhole.tasks import Task
 
 
 def audited(train, test, target, **options):
@@ -211,3 +212,20 @@ def test_labels_of_a_dataset_have_their_names():
     report = audit_split(dataset, ["x", "y"], "z", "split", add=0)
     assert report.table.labels == ("no", "yes")
     assert report.table.label.tolist() == [0, 1, 1, 0]
+
+
+def test_the_tested_rows_are_selected_a_few_times_alone(monkeypatch):
+    # Selecting them takes as long as the table is, so that once for each row took hours.
+    selected, original = [], Task.test_components
+    counting = property(lambda task: selected.append(1) or original.fget(task))
+    numbers = []
+    for n in (6, 12):
+        pairs = list(product(range(n), range(n)))
+        test = [pair for pair in pairs if sum(pair) < n]
+        report = audited([pair for pair in pairs if sum(pair) >= n], test, sum)
+        monkeypatch.setattr(Task, "test_components", counting)
+        selected.clear()
+        assert len(report.rows_to_frame()) == len(test)
+        monkeypatch.undo()
+        numbers.append(len(selected))
+    assert numbers[0] == numbers[1]

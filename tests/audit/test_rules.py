@@ -225,6 +225,19 @@ def test_many_unseen_labels_are_one_finding():
     )
 
 
+def test_no_learner_predicts_labels_of_rows_with_unseen_values_either():
+    lines = [f"c w{i} yes train" for i in range(MOST_UNSEEN + 1)]
+    lines += [f"{'ab'[i % 2]} w{i} l{i} test" for i in range(MOST_UNSEEN + 1)]
+    # More rows: of a value and a label that training lacks, of training, and one that can be right.
+    lines += ["z x other test", "b x yes test", "a w0 yes test"]
+    finding = found(audit(rows("a x yes train", "b x no train", *lines)), "unseen-label")[0]
+    assert (
+        "in the 6 rows of test that have them, so that, with those of unseen values, at most"
+        in (finding.message)
+    )
+    assert "at most 12 % of held-out rows can be right" in finding.message
+
+
 def test_many_unseen_values_of_a_component_are_one_finding():
     grid = [f"a v{i} 1 train" for i in range(3)] + [f"b v{i} 2 train" for i in range(3)]
     for many in (MOST_UNSEEN, MOST_UNSEEN + 1):

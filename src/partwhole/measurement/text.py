@@ -80,13 +80,9 @@ def _saliences(measurement: Measurement) -> list[str]:
     intervals = shown_intervals(measurement)
     rows = [("salience of", "", f"over {over}", "over neurons")]
     for members, value in shown_saliences(measurement).items():
-        rows.append(
-            (
-                set_in_words(names, members),
-                "–" if np.isnan(value) else f"{round(value, 3) + 0.0:.3f}".replace("-", "−"),
-                *(interval_in_words(*ends) for ends in intervals[members]),
-            )
-        )
+        number = "–" if np.isnan(value) else f"{round(value, 3) + 0.0:.3f}".replace("-", "−")
+        over_trials, over_neurons = (interval_in_words(*ends) for ends in intervals[members])
+        rows.append((set_in_words(names, members), number, over_trials, over_neurons))
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

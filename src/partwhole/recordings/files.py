@@ -84,15 +84,15 @@ def read(
     """  # noqa: E501
     table = table_of(_conditions(*_located(conditions, "conditions", CONDITIONS)))
     array = _responses(*_located(responses, "responses", RESPONSES), len(table))
-    if isinstance(times, str | os.PathLike):
-        times = _times(*_located(times, "times", RESPONSES))
+    is_file = isinstance(times, str | os.PathLike)
+    numbers = _times(*_located(times, "times", RESPONSES)) if is_file else times
     return from_trials(
         array,
         table,
         components=components,
         groups=groups,
         sessions=sessions,
-        times=times,
+        times=numbers,
         missing=missing,
         trial_axis=trial_axis,
     )

@@ -203,14 +203,16 @@ def unseen_labels(case: Case) -> Iterator[Finding]:
         unseen_rows = rows[np.isin(label[rows], unseen)]
         examples = [f"'{printable(names[i])}'" for i in unseen[:N_EXAMPLES]]
         weights = table.weights
-        most = 1.0 - weights[unseen_rows].sum() / weights[rows].sum()
+        lacking = rows[~np.isin(label[rows], training_labels)]
+        most = max(1.0 - weights[lacking].sum() / weights[rows].sum(), 0.0)
+        with_values = ", with those of unseen values," * (len(lacking) > len(unseen_rows))
         yield finding_of(
             "unseen-label",
             case,
             f"{len(unseen):,} labels occur in held-out combinations but in no training row, such "
             f"as {', '.join(examples)}. No learner can predict them in the "
-            f"{count(len(unseen_rows), 'row')} of {printable(case.name)} that have them, so that "
-            f"at most {percent(most)} of held-out rows can be right. Add "
+            f"{count(len(unseen_rows), 'row')} of {printable(case.name)} that have them, so that"
+            f"{with_values} at most {percent(most)} of held-out rows can be right. Add "
             "training rows with these labels, or remove their rows from the test split.",
             unseen_rows,
             printable(table.target[0]),

@@ -36,7 +36,8 @@ class Fixes:
 
     def __init__(self, case: Case, determination: Determination):
         self.case, self.determination = case, determination
-        self.held_out = {tuple(row) for row in case.task.test_components.tolist()}
+        self.rows = case.task.test_components
+        self.held_out = {tuple(row) for row in self.rows.tolist()}
         self.common = [_by_frequency(column) for column in case.task.train_components.T]
         self.tried = 0
 
@@ -51,7 +52,7 @@ class Fixes:
             The components of conjunctions that training lacks.
         """
         case = self.case
-        row = case.task.test_components[i]
+        row = self.rows[i]
         free = [c for c in range(len(row)) if c not in set(lacking.tolist())]
         if len(lacking) and free and self._any_completion(row, free):
             values = [int(row[c]) for c in lacking]

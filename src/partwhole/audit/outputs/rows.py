@@ -124,7 +124,7 @@ def _reasons(evidence: Evidence) -> tuple[list[str], list[str], list[str]]:
     for i, word in enumerate(status):
         if word != NOT_DETERMINED:
             continue
-        why[i] = _why(case, i, lacking[i])
+        why[i] = _why(case, fixes.rows[i], lacking[i])
         # A row that determines it has all that training lacks, at the largest size.
         largest = [chosen for chosen in lacking[i] if len(chosen) == determination.order]
         parts = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *largest])).astype(np.int64)
@@ -132,14 +132,13 @@ def _reasons(evidence: Evidence) -> tuple[list[str], list[str], list[str]]:
     return status, why, helps
 
 
-def _why(case: Case, i: int, lacking: Sequence[tuple[int, ...]]) -> str:
+def _why(case: Case, row: Int[np.ndarray, " C"], lacking: Sequence[tuple[int, ...]]) -> str:
     """Name the smallest conjunctions of a held-out combination that training lacks."""
     smallest = [
         chosen for chosen in lacking if not any(set(smaller) < set(chosen) for smaller in lacking)
     ]
     if not smallest:
         return "the training rows leave it open"
-    row = case.task.test_components[i]
     names = [conjunction(case, chosen, row[list(chosen)].tolist()) for chosen in smallest]
     if len(names) > MOST_NAMED:
         names[MOST_NAMED:] = [f"{len(names) - MOST_NAMED:,} more pairs or larger sets"]
