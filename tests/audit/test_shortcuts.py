@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from partwhole import audit_split
+from partwhole.audit import design_split
 from partwhole.audit.case import AuditTable
 from partwhole.audit.page.sections import shortcuts as section
 from partwhole.audit.scores.alike import is_alike
@@ -638,3 +639,13 @@ def test_a_shortcut_stays_where_rows_of_few_combinations_are_drawn(labels):
     (colour,) = shortcuts(table(rows, split, rows[:, 0], labels).case(1, 1))
     assert (colour.components, colour.misleads) == ((1,), True)
     assert colour.train == pytest.approx(0.8 if labels else 0.36, abs=2e-3)
+
+
+def test_a_spurious_correlation_is_right_more_often_than_guesses():
+    # Of few rows a component can be right at the values of test alone.
+    correlations = []
+    for seed in range(112, 124):
+        frame = design_split({"shape": 6, "colour": 5, "size": 6}, test_share=0.1, seed=seed)
+        report = audit_split(frame.to_frame(), ["shape", "colour", "size"], "target", "split")
+        correlations += [s for item in report.evidence for s in item.shortcuts if s.spurious]
+    assert all(s.train - s.guess >= 0.1 for s in correlations)

@@ -57,7 +57,8 @@ def shortcuts(
     -------
     tuple of Shortcut
         Those that fail in test; and those that the other components make superfluous, if training
-        and test are alike in their components or a group is rare. The largest loss comes first:
+        and test are alike in their components and all of training is predicted better, or a group
+        is rare. The largest loss comes first:
         the gain, or share explained, in training times the part of it that is lost in test. The
         rows compared are `case.compared`. A pair
         (or three) is listed if it predicts training better than any part of it by `effect`. None of
@@ -95,7 +96,8 @@ def shortcuts(
         listed[subset] = score.gain
         others = tuple(c for c in range(n) if c not in subset)
         superfluous = len(subset) == 1 and compare.is_superfluous(subset, others)
-        spurious = superfluous and not score.misleads
+        # Of one that is right in test too, all of training counts.
+        spurious = superfluous and not score.misleads and score.train - score.guess >= effect
         if spurious:
             alike = is_alike(case) if alike is None else alike
             spurious = alike
