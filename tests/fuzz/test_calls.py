@@ -143,8 +143,6 @@ UNITS: Reasons = {
         "measures.concepts.decode_shapes": "images",
         "measures.concepts.ConceptRegressor.values": "images",
         "measures.concepts.ConceptRegressor.coordinates": "images",
-        "measures.capability": "coordinates; target",
-        "measures.concept_path": "coordinates; target",
         "measures.concepts.capability": "coordinates; target",
         "measures.concepts.concept_path": "coordinates; target",
         "measures.decision_agreement": "labels",

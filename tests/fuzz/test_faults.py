@@ -15,13 +15,14 @@ from faults import failing
 
 import partwhole_studies
 from partwhole import store
-from partwhole import study as frame
 from partwhole._writing import WriteError, write_all
 from partwhole.audit.outputs import files
 from partwhole.cli import main
 from partwhole.study import declaration, report
 from partwhole.study import figure as figures
 from partwhole.study.declaration import Findings
+from partwhole.study.execution import Result
+from partwhole.study.figure import save_figure
 
 # A disk is full and stays so, or fails once.
 FAULTS = [(errno.ENOSPC, True), (errno.EIO, False)]
@@ -61,10 +62,10 @@ def cell_for_a_damaged_one(folder: Path, age: int) -> None:
 def figure(folder: Path, age: int) -> None:
     data = xr.Dataset({"y": ("n", np.arange(500.0) + age)})
     findings = Findings("", "", (), ())
-    result = frame.Result(
+    result = Result(
         "study", tiny_study, declaration.declared(tiny_study), "", data, findings, float(age), 0, 0
     )
-    frame.save_figure(result, folder)
+    save_figure(result, folder)
 
 
 def page(folder: Path, age: int) -> None:

@@ -81,6 +81,6 @@ def test_lists_are_arrays_enough():
 
 def test_help_lists_functions_and_classes():
     listed = set(measures.__all__)
-    assert {"salience", "capability", "additivity", "slope", "accuracy"} <= listed
+    assert {"salience", "contrasts", "additivity", "slope", "accuracy"} <= listed
     text = pydoc.render_doc(measures, renderer=pydoc.plaintext)
     assert all(f"{name}(" in text for name in listed)

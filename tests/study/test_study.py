@@ -22,6 +22,7 @@ from partwhole._workers import WorkerLostError
 from partwhole.study import declaration, registry
 from partwhole.study import execution as running
 from partwhole.study import figure as figures
+from partwhole.study.figure import save_figure
 from partwhole.study.registry import declarations
 from partwhole.tasks.images._files import VARIABLE
 
@@ -110,7 +111,7 @@ def test_a_claim_for_each_row_of_the_frame(result):
 
 @pytest.mark.parametrize("format", ["svg", "pdf", "png"])
 def test_a_figure_carries_its_origin_and_has_its_data_beside_it(tmp_path, result, format):
-    path = frame.save_figure(result, tmp_path / "new", format)
+    path = save_figure(result, tmp_path / "new", format)
     assert path == tmp_path / "new" / f"tiny_study.{format}"
     assert result.data.attrs["configuration"].encode() in _description(path)
     with xr.open_dataset(path.with_name("tiny_study.nc"), engine="scipy") as data:

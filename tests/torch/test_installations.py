@@ -11,7 +11,7 @@ from partwhole import torch as adapter
 from partwhole._extras import EXTRAS
 
 JAX = sorted({*EXTRAS["train"]} - {"xarray"})
-NAMES = [name for name in adapter.__all__ if name != "from_state_dict"]
+NAMES = [*adapter.__all__, "read_predictions", "to_state_dict"]
 
 
 def run(code: str, *missing: str) -> str:
@@ -41,11 +41,12 @@ calls = {{
 }}
 for name in {NAMES}:
     try:
-        getattr(adapter, name)(**calls[name])
+        places = (adapter, adapter.predictions, adapter.weights)
+        next(getattr(p, name) for p in places if hasattr(p, name))(**calls[name])
     except ImportError as error:
         print(error)
 try:
-    adapter.from_state_dict({{"a": np.ones(1)}})
+    adapter.weights.from_state_dict({{"a": np.ones(1)}})
 except ValueError as error:
     print(error)
 """
@@ -99,7 +100,7 @@ images = {"a": torch.zeros(1, 2)}
 readings = adapter.read_predictions(answer, [1], images, target=[0], n_values=[2])
 print(readings.coordinates["a"].tolist())
 try:
-    adapter.from_state_dict({})
+    adapter.weights.from_state_dict({})
 except ImportError as error:
     print(error)
 """

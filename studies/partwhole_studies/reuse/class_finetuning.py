@@ -18,9 +18,7 @@ from partwhole.study import Arrays, Cells, Config, key, layout, mean, published,
 from partwhole.study.estimates import finite_values
 from partwhole.study.parts import kept_part
 from partwhole.study.plots import QUIET, panels
-from partwhole.tasks import split_classes
-from partwhole.tasks.images.cifar import cifar_images
-from partwhole.tasks.images.digits import digit_images
+from partwhole.tasks.images import cifar_images, digit_images, split_classes
 from partwhole.training import Training
 from partwhole.training.images.transfer import train_transfer
 from partwhole_studies.costs import of_finetuning, seconds_of
