@@ -644,7 +644,7 @@ def test_without_a_target_the_report_says_what_training_determines(tmp_path):
     report = audit_split(frame, ["a", "b", "c"], split="split")
     assert report.headline == (
         "Supported if parts add up (order 1). Not if pairs interact (order 2): training lacks "
-        "(p, x)"
+        "(a = p, b = x)"
     )
     frame["y"] = np.arange(18.0)
     asked = audit_split(frame, ["a", "b", "c"], "y", "split")
