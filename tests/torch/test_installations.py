@@ -97,7 +97,7 @@ draw = lambda step, condition, n, seed: torch.zeros(n, 2)
 print(adapter.read_samples(draw, [1], {"a": 0}, lambda x: x).coordinates["a"].shape)
 answer = lambda step, images: images
 images = {"a": torch.zeros(1, 2)}
-readings = adapter.read_predictions(answer, [1], images, target=[0], n_values=[2])
+readings = adapter.predictions.read_predictions(answer, [1], images, target=[0], n_values=[2])
 print(readings.coordinates["a"].tolist())
 try:
     adapter.weights.from_state_dict({})
