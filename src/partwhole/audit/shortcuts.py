@@ -58,11 +58,10 @@ def shortcuts(
     tuple of Shortcut
         Those that fail in test; and those that the other components make superfluous, if training
         and test are alike in their components and all of training is predicted better, or a group
-        is rare. The largest loss comes first:
-        the gain, or share explained, in training times the part of it that is lost in test. The
-        rows compared are `case.compared`. A pair
-        (or three) is listed if it predicts training better than any part of it by `effect`. None of
-        labels that are hashed.
+        is rare. The largest loss comes first: the gain, or share explained, in training times the
+        part of it that is lost in test. The rows compared are `case.compared`. A pair (or three) is
+        listed if it predicts training better than any part of it by `effect`. None of labels that
+        are hashed.
 
     Examples
     --------
