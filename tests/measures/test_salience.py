@@ -214,6 +214,20 @@ def test_ideal_random_network_features_have_the_analytic_salience():
     assert salience(hidden, rows, self_pairs=True).salience == pytest.approx(expected, abs=0.01)
 
 
+def test_overlaps_that_no_pair_within_groups_has_are_told():
+    # All combinations of two values in three; the first does not change within a group.
+    rows = np.array([(run % 2, size) for run in range(4) for size in range(3)] * 2)
+    runs = np.repeat([0, 1, 2, 3], 3).tolist() * 2
+    found = salience(np.random.default_rng(0).normal(size=(24, 5)), rows, groups=np.array(runs))
+    assert np.isnan(found.kappa[0])
+    assert found.notes[:2] == (
+        "no two conditions that share nothing are in the same two groups: how similar they are is "
+        "unknown; groups in which values change would show it",
+        "no two conditions that share component 1 and nothing else are in the same two groups: how "
+        "similar they are is unknown; groups in which values change would show it",
+    )
+
+
 def test_overlaps_that_no_pair_has_are_told():
     rows = np.repeat([[0, 0], [0, 1]], 2, axis=0)
     found = salience(np.eye(4), rows)

@@ -58,10 +58,12 @@ def test_sums_over_pairs_are_those_of_single_pairs():
     expected = [sum(gram[pair] for pair in chosen) for chosen in (next_to, together)]
     np.testing.assert_allclose(pairs_of.sums(features), expected, atol=1e-12)
     assert pairs_of.counts.tolist() == [len(next_to), len(together)]
-    for _ in range(5):
-        order = pairs_of.permuted(rng)
+    orders = pairs_of._permuted(5, rng)
+    for order in orders:
         assert sorted(order.tolist()) == list(range(12))
         np.testing.assert_array_equal(index[order], index)
+    one_by_one = [pairs_of.sums(features[order]) for order in orders]
+    np.testing.assert_allclose(pairs_of.sums(features[orders]), one_by_one, atol=1e-12)
 
 
 @pytest.mark.parametrize("repeats", [2, 5, 10])

@@ -88,6 +88,12 @@ def test_close_to_as_many_neurons_as_trials_the_result_says_so():
     # Few neurons, or a larger penalty: nothing to say.
     few = predict_readout(responses[:, :20], GRID[index], SUMS[index], train, ridge=1e-3)
     assert (few.notes, larger.notes) == ((), ())
+    # Labels have shares, which vary less, but here they do.
+    labels = GRID[index, 0]
+    by_label = predict_readout(responses, GRID[index], labels, train, ridge=1e-3)
+    assert "200 features are about as many as 240 training trials" in by_label.notes[0]
+    few = predict_readout(responses[:, :20], GRID[index], labels, train, ridge=1e-3)
+    assert few.notes == ()
 
 
 def test_conditions_held_out_one_by_one_say_so_too():

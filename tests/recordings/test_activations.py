@@ -453,6 +453,24 @@ def test_tensors_are_recorded_as_arrays(torch):
     assert from_trials(numbers, {"shape": tensor}, groups=tensor).n_conditions == 2
 
 
+@pytest.mark.torch
+def test_tensors_without_numbers_are_refused():
+    import torch
+
+    sentence = (
+        "a tensor holds numbers; got one of the device 'meta', which has a shape alone; "
+        "move the model and its inputs to a device with memory, 'cpu' say"
+    )
+    empty = torch.empty((4, 3), device="meta")
+    for pair in ((empty, list("abab")), (np.eye(4), empty[:, 0])):
+        with pytest.raises(InputError) as caught:
+            from_trials(*pair)
+        assert str(caught.value) == sentence
+    with pytest.raises(InputError) as caught:
+        activations(torch.nn.Linear(3, 2, device="meta"), X)
+    assert str(caught.value) == sentence
+
+
 @pytest.mark.parametrize("batch", [1, 4, 256])
 def test_networks_of_the_package_answer_as_their_reader(batch):
     model = networks.mlp(3, layers=3, width=4, seed=0)

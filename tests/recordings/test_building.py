@@ -565,6 +565,11 @@ SENTENCES = {
         "conditions are a table, or labels of shape (n,) or (n, C); got shape (8, 2, 2); pass a "
         "column for each component",
     ),
+    "three axes of xarray": (
+        (R, xr.DataArray(np.zeros((8, 2, 2)))),
+        "conditions are a table, or labels of shape (n,) or (n, C); got shape (8, 2, 2); pass a "
+        "column for each component",
+    ),
     "bytes without a type": (
         (R, np.zeros(8, dtype="V4")),
         "conditions are a table, or labels of shape (n,) or (n, C); got shape (8,); pass a column "

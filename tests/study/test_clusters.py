@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -154,10 +155,13 @@ def test_cells_that_fail_are_missing_and_the_others_are_kept(two, folder, monkey
         "cluster_study has a result once all its cells are computed; got 2 of 4, without "
     )
     assert f"{error} (ZeroDivisionError: division by nothing)" in sentence
-    lost = (
-        "4 workers ended while they computed it; give each worker more memory, or a longer walltime"
+    # Four began it; on a busy machine, one may also end before it begins.
+    workers = (
+        r"(\d+) workers ended while they computed it; give each worker more memory, or a longer"
     )
-    assert f"{death} ({lost})" in sentence
+    lost = re.search(rf"{re.escape(death)} \(({workers} walltime)\)", sentence)
+    assert lost is not None
+    assert int(lost[2]) >= 4
     assert sentence.endswith(
         "; what was computed is stored: remove the cause, see `partwhole status`, and run it again"
     )
@@ -170,7 +174,7 @@ def test_cells_that_fail_are_missing_and_the_others_are_kept(two, folder, monkey
     assert lines[1] == "    2 of 4 cells done, 0 running, 0 waiting, 2 failed"
     assert "        ZeroDivisionError: division by nothing" in lines
     assert '    raise ZeroDivisionError("division by nothing")' in "\n".join(lines)
-    assert f"        {lost}" in lines
+    assert f"        {lost[1]}" in lines
     # The next run computes those two alone.
     for config in configs:
         config.pop("fault", None)

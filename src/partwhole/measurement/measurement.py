@@ -469,9 +469,6 @@ def _readouts(
         over_neurons=classifier is None, seed=seed, progress=progress,
     )  # fmt: skip
     notes = list(readouts.notes)
-    # Pseudo-trials of several sessions have no groups.
-    if recording.groups is not None and len(recording.blocks) == 1:
-        notes.append("predictions of readouts take noise as independent, also within a group")
     notes += off_in_words(readouts)
     if penalty := penalty_in_words(readouts):
         notes.append(penalty)

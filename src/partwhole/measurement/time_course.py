@@ -11,7 +11,7 @@ from partwhole._progress import bar
 from partwhole._types import Real, Seed
 from partwhole.features.subsets import over_subsets
 from partwhole.measures._samples import Whiten
-from partwhole.measures.salience import salience
+from partwhole.measures.salience import saliences_over
 from partwhole.recordings import Recording
 
 
@@ -78,7 +78,8 @@ def time_course_of(
     confidence = 0.95
     with bar("responses over time", n_times, shown=progress) as advance:
         for t in range(n_times):
-            result = salience(recording.at(t), whiten=whiten, bootstrap=bootstrap, seed=seed)
+            now = recording.at(t)
+            (result,) = saliences_over(now, [None], whiten, bootstrap, int(seed), noted=False)
             confidence = result.confidence
             tail = 0.5 * (1.0 - confidence)
             replicates = over_subsets("replicates", result.replicates, -1.0)[:, 1:]

@@ -224,7 +224,7 @@ def missing_in_words(measurement: Measurement) -> str:
         return ""
     if not_apart(measurement.saliences):
         return "–: no share, as what separates conditions is not measurably above 0"
-    return "–: not measured, as conditions are lacking that share just some components (see notes)"
+    return "–: not measured (see notes)"
 
 
 def structure_in_words(measurement: Measurement) -> str:

@@ -18,6 +18,7 @@ MOST_BIAS = 0.0075
 
 def notes_on_conditions(
     n_pairs: np.ndarray,
+    in_design: np.ndarray,
     centred: np.ndarray,
     counts: np.ndarray,
     self_pairs: bool,
@@ -25,14 +26,20 @@ def notes_on_conditions(
     resample: Resample,
     names: Sequence[str],
 ) -> list[str]:
-    """Return what conditions lack: partners with an overlap, repeats, or similarity."""
-    notes = [
-        f"no two conditions share {_in_words(set_of(mask), names)} and nothing else: how similar "
-        "they would be is unknown"
-        if mask
-        else "no two conditions share nothing: how similar they would be is unknown"
-        for mask in np.flatnonzero(n_pairs == 0).tolist()
-    ]
+    """Return what conditions lack: partners with an overlap, repeats, or similarity.
+
+    `n_pairs` counts pairs of conditions that have products, `in_design` all, by what they share.
+    """
+    notes = []
+    for mask in np.flatnonzero(n_pairs == 0).tolist():
+        share = f"{_in_words(set_of(mask), names)} and nothing else" if mask else "nothing"
+        if in_design[mask]:
+            notes.append(
+                f"no two conditions that share {share} are in the same two groups: how similar "
+                "they are is unknown; groups in which values change would show it"
+            )
+        else:
+            notes.append(f"no two conditions share {share}: how similar they would be is unknown")
     if self_pairs:
         notes.append(
             "products of a trial with itself are counted: noise within a condition passes for "

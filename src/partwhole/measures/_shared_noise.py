@@ -23,6 +23,8 @@ from partwhole.measures._rows import averaging
 from partwhole.measures._similarity import Samples
 
 DIRECTIONS = 20
+# Numbers of permuted trials that are held at once.
+AT_ONCE = 500_000
 PERMUTATIONS = 200
 MOST_TRIALS = 3000
 # Standard deviations above the mean over permutations, and the least share that is of interest.
@@ -94,13 +96,13 @@ def _shared(samples: Samples, groups: TupleGroups, noise: float, seed: int) -> l
     rng = np.random.default_rng(seed)
     along = _largest(residuals)
     sums = pairs.sums(along)
-    permuted = np.stack([pairs.sums(along[pairs.permuted(rng)]) for _ in range(PERMUTATIONS)])
+    permuted = pairs.permuted_sums(along, PERMUTATIONS, rng)
     high = sums > np.maximum(
         permuted.max(axis=0), permuted.mean(axis=0) + CLEAR * permuted.std(axis=0)
     )
     if not high.any():
         return []
-    expected = np.mean([pairs.sums(residuals[pairs.permuted(rng)]) for _ in range(10)], axis=0)
+    expected = pairs.permuted_sums(residuals, 10, rng).mean(axis=0)
     of_trial = float(np.mean(np.einsum("ij,ij->i", residuals, residuals)))
     shares = (pairs.sums(residuals) - expected) / (pairs.counts * of_trial)
     if not (high & (shares > LEAST)).any():
@@ -168,15 +170,27 @@ class _Pairs:
             np.maximum(counts, 1.0),
         )
 
-    def permuted(self, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-        """Return trials in an order drawn anew within each condition."""
-        order = np.empty_like(self.by_condition)
-        order[self.by_condition] = np.lexsort((rng.random(len(self.index)), self.index))
+    def permuted_sums(
+        self, rows: Float[np.ndarray, "n d"], repeats: int, rng: np.random.Generator
+    ) -> Float[np.ndarray, "repeats 2"]:
+        """Return the sums for trials in orders that are drawn anew within each condition."""
+        step = max(1, AT_ONCE // rows.size)
+        return np.concatenate(
+            [
+                self.sums(rows[self._permuted(min(step, repeats - start), rng)])
+                for start in range(0, repeats, step)
+            ]
+        )
+
+    def _permuted(self, repeats: int, rng: np.random.Generator) -> Int[np.ndarray, "r n"]:
+        drawn = np.argsort(self.index + rng.random((repeats, len(self.index))), axis=1)
+        order = np.empty_like(drawn)
+        order[:, self.by_condition] = drawn
         return order
 
-    def sums(self, rows: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "2"]:
+    def sums(self, rows: Float[np.ndarray, "*r n d"]) -> Float[np.ndarray, "*r 2"]:
         """Return the sums of products over both kinds of pairs."""
-        neighbours = np.einsum("ij,ij->", rows[self.first], rows[self.first + 1])
-        totals = np.add.reduceat(rows[self.by_place], self.starts, axis=0)
-        same_place = 0.5 * (np.sum(totals**2) - np.sum(rows**2))
-        return np.array([neighbours, same_place])
+        of_trials = rows[..., self.first, :] * rows[..., self.first + 1, :]
+        totals = np.add.reduceat(rows[..., self.by_place, :], self.starts, axis=-2)
+        same_place = (totals**2).sum(axis=(-2, -1)) - (rows**2).sum(axis=(-2, -1))
+        return np.stack([of_trials.sum(axis=(-2, -1)), 0.5 * same_place], axis=-1)

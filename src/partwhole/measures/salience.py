@@ -141,11 +141,22 @@ def salience(
 
 
 def saliences_over(
-    recording: Recording, resample: list[Resample | None], whiten: Whiten, bootstrap: int, seed: int
+    recording: Recording,
+    resample: list[Resample | None],
+    whiten: Whiten,
+    bootstrap: int,
+    seed: int,
+    *,
+    noted: bool = True,
 ) -> list[Salience]:
-    """Return the saliences of a recording, once with the intervals of each way of resampling."""
+    """Return the saliences of a recording, once with the intervals of each way of resampling.
+
+    Not `noted`, without structure and notes, which take as long as the rest.
+    """
     blocks = blocks_of(recording, None, None)
-    return _saliences(recording, blocks, whiten, False, resample, bootstrap, CONFIDENCE, seed)
+    return _saliences(
+        recording, blocks, whiten, False, resample, bootstrap, CONFIDENCE, seed, noted=noted
+    )
 
 
 def _saliences(
@@ -157,6 +168,8 @@ def _saliences(
     bootstrap: int,
     confidence: float,
     seed: int,
+    *,
+    noted: bool = True,
 ) -> list[Salience]:
     for block in blocks:
         _require_consistent(block.components)
@@ -195,19 +208,18 @@ def _saliences(
     )
     parts = [block.kappa() for block in products]
     centred = np.sum([part.sum(axis=1) if by_feature else part for part in parts], axis=0)
-    n_pairs = np.min([block.n_pairs.sum(axis=0) > 0 for block in products], axis=0) * np.min(
-        [groups.n_pairs for groups in by_tuple], axis=0
-    )
+    in_design = np.min([groups.n_pairs for groups in by_tuple], axis=0)
+    n_pairs = np.min([block.n_pairs.sum(axis=0) > 0 for block in products], axis=0) * in_design
     n_pairs[-1] = min(len(groups.counts) for groups in by_tuple)
     pairs = list(zip(blocks, by_tuple, strict=True))
     noise = float(np.sum([noise_by_feature(block, groups).sum() for block, groups in pairs]))
-    structure, unknown = structure_of(features, blocks, self_pairs)
+    structure, unknown = structure_of(features, blocks, self_pairs) if noted else (np.nan, "")
     n_components = len(centred).bit_length() - 1
     names = [f"component {c}" for c in range(n_components)]
     on_shared_noise: list[str] = []
     if isinstance(features, Recording):
         names = list(features.names)
-        if not (grouped or self_pairs):
+        if noted and not (grouped or self_pairs):
             # Blocks of neurons share their trials in part, and what is wrong with them.
             above_others = float(centred[-1] - centred[0])
             in_units = noise / above_others if above_others > 0.0 else np.nan
@@ -221,12 +233,18 @@ def _saliences(
             np.random.default_rng(seed),
         )  # fmt: skip
         notes = (
-            *notes_on_conditions(n_pairs, centred, counts, self_pairs, bootstrap, way, names),
-            *notes_on_structure(structure, unknown),
-            *notes_on_intervals(
-                centred, replicates, way, grouped * n_groups, n_neurons, float(confidence)
-            ),
-            *on_shared_noise,
+            ()
+            if not noted
+            else (
+                *notes_on_conditions(
+                    n_pairs, in_design, centred, counts, self_pairs, bootstrap, way, names
+                ),
+                *notes_on_structure(structure, unknown),
+                *notes_on_intervals(
+                    centred, replicates, way, grouped * n_groups, n_neurons, float(confidence)
+                ),
+                *on_shared_noise,
+            )
         )
         results.append(
             Salience(

@@ -29,6 +29,9 @@ def table_of(conditions: Any) -> pd.DataFrame:
         not isinstance(conditions, str | bytes | Path), RULE, f"the text {str(conditions)!r}", READ
     )
     if not isinstance(conditions, pd.DataFrame | pd.Series) and hasattr(conditions, "to_pandas"):
+        # Of a Dataset, the attribute is its variable of that name.
+        shape = getattr(conditions, "shape", ())
+        require(not isinstance(shape, tuple) or len(shape) <= 2, RULE, f"shape {shape}", REMEDY)
         conditions = conditions.to_pandas()
     if isinstance(conditions, Mapping):
         table = _of_columns(conditions)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from partwhole._checks import require
+
 
 def loaded(package: str) -> Any:
     """Return a package that the user has imported, or None.
@@ -26,8 +28,19 @@ def tensor_to_numpy(tensor: Any) -> np.ndarray:
     """Return a tensor's numbers, on any device, with gradients, sparse or of half precision.
 
     The array may share the memory of the tensor.
+
+    Raises
+    ------
+    InputError
+        If the tensor has no numbers, being on the device "meta".
     """
     torch = loaded("torch")
+    require(
+        not tensor.is_meta,
+        "a tensor holds numbers",
+        "one of the device 'meta', which has a shape alone",
+        "move the model and its inputs to a device with memory, 'cpu' say",
+    )
     if tensor.is_quantized:
         tensor = tensor.dequantize()
     if tensor.layout != torch.strided:

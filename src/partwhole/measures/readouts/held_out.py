@@ -46,6 +46,7 @@ from partwhole.measures.salience import Salience
 from partwhole.recordings import Recording
 
 FEW_SETS = 12
+OF_GROUPS = "predictions of readouts take noise as independent, also within a group"
 OF_LDA = (
     "intervals of answers of LDA are too short, with 59 to 88 % of answers in them: the scale of "
     "all answers varies between training sets; accuracies don't depend on it"
@@ -239,6 +240,9 @@ def _held_out(
         notes += (OF_LDA,)
     elif isinstance(classifier, SVM):
         notes += (OF_SVM,)
+    # Pseudo-trials of several sessions have no groups.
+    if recording.groups is not None and len(recording.blocks) == 1:
+        notes += (OF_GROUPS,)
     spread = np.nan
     if over_neurons:
         spread = variance_over_neurons(

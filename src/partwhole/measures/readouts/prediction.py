@@ -15,7 +15,7 @@ from partwhole.measures.readouts.lda import LDA
 from partwhole.measures.readouts.means import Trials
 from partwhole.measures.readouts.noise import LEAST_RIDGE, penalty_of, varying
 from partwhole.measures.readouts.result import Readout
-from partwhole.measures.readouts.spread import notes_on_spread, steadier_penalty
+from partwhole.measures.readouts.spread import near, notes_on_spread, steadier_penalty
 from partwhole.measures.readouts.svm import SVM
 from partwhole.measures.readouts.trained import Linear, by_condition, ridge_readout
 from partwhole.measures.readouts.trials import trials_of_arrays, trials_of_recording
@@ -180,7 +180,8 @@ def predict_readout(
             mean, spread = _held_out(answers_of(described, counts, of.targets, ridge)[0], held_out)
             return float(np.sqrt(np.mean((mean - of.targets[held_out]) ** 2 + spread)))
 
-        if not are_labels(y):
+        # Of labels shares vary less than answers, but where features are about as many as trials.
+        if not are_labels(y) or near(x.shape[1], float(train.sum())):
             notes += notes_on_spread(
                 _held_out(answers, held_out)[1], of.targets, x.shape[1], float(train.sum()),
                 lambda: steadier_penalty(least, penalty_of(None, x), error_with),
