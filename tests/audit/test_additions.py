@@ -251,7 +251,7 @@ def test_nothing_is_searched_where_nothing_can_be_told(monkeypatch):
     monkeypatch.setattr(module, "MOST_COLUMNS", 3)
     found = recommended(case_of(grid(3, 4, 2), np.arange(24) % 5 == 0, 1), 3)
     assert (found.determined, found.steps, found.evaluations) == (1.0, (), 0)
-    assert "not computed for 9 conjunctions (more than 3)" in found.remarks[0]
+    assert "not computed for 9 values and sets of values (more than 3)" in found.remarks[0]
 
 
 def test_many_conjunctions_are_looked_at_one_by_one(monkeypatch):
@@ -264,7 +264,7 @@ def test_many_conjunctions_are_looked_at_one_by_one(monkeypatch):
     found = recommended(case, 3)
     assert found.determined < 1.0 == found.steps[0].determined
     assert np.isnan([found.eigenvalue, *(step.eigenvalue for step in found.steps)]).all()
-    assert "With 9 conjunctions (more than 3) the eigenvalue is not computed" in found.remarks[0]
+    assert "With 9 values and sets of values (more than 3) the eigenvalue" in found.remarks[0]
 
     def error(added):
         train = [*map(tuple, case.task.train_components.tolist()), *added]
@@ -299,7 +299,7 @@ def test_it_ends_where_there_is_nothing_to_choose():
     one = case_of([[0], [1], [2]], [0, 0, 1], 0)
     found = recommended(one, 1)
     assert found.determined == 1.0
-    assert found.remarks == ("There are no conjunctions to support; 0 of 1 additions were chosen.",)
+    assert found.remarks == ("There is nothing to support; 0 of 1 additions were chosen.",)
     wide = case_of(grid(3, 3), [0, 0, 0, 0, 0, 1, 0, -1, -1], 1)
     found = recommended(wide, 9)
     assert (1, 2) in [step.values for step in found.steps]

@@ -172,7 +172,7 @@ def test_the_bound_of_conjunctions_names_their_factors():
     test = np.array([(i, i) for i in range(4)])
     bound, reason = lower_bound(test, ("a", "b"), (5, 5), 1, 8, np.ones((4, 8), dtype=np.int64))
     assert bound == 4
-    assert reason == "training has each of the 4 conjunctions of a that are held out"
+    assert reason == "training has each of the 4 values of a that held-out ones have"
 
 
 def test_the_rank_modulo_a_prime_is_that_of_whole_numbers():

@@ -163,7 +163,7 @@ def test_an_order_with_too_many_conjunctions_is_said_not_to_be_predicted():
     (given,), (expected,) = report.evidence, plain.evidence
     assert (
         "the order of age is not in the predictions: at order 2 it has more than 3,000 "
-        "conjunctions; put the values in bins"
+        "values and sets of values; put the values in bins"
     ) in given.prediction.remarks
     for point, plain_point in zip(given.prediction.points, expected.prediction.points, strict=True):
         np.testing.assert_allclose(point.outputs, plain_point.outputs)
@@ -202,6 +202,15 @@ def test_orders_of_the_command(tmp_path, capsys):
     roles = ["--components", "age", "size", "kind", "--target", "y", "--split", "split"]
     with pytest.raises(SystemExit):
         main(["audit", str(path), *roles, "--ordered", "age", f"size={','.join(SIZES)}"])
+    plain = capsys.readouterr().out
+    assert "Values of age are more alike the nearer they are" in plain
+    # Values with a comma are in quotes.
+    with_comma = {size: f"{size}, {i}" for i, size in enumerate(SIZES)}
+    frame = pd.read_csv(path)
+    frame.assign(size=frame["size"].map(with_comma)).to_csv(path, index=False)
+    in_quotes = ",".join(f'"{size}"' for size in with_comma.values())
+    with pytest.raises(SystemExit):
+        main(["audit", str(path), *roles, "--ordered", "age", f"size={in_quotes}"])
     assert "Values of age are more alike the nearer they are" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="2"):
         main(["audit", str(path), *roles, "--ordered", "size="])

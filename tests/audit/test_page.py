@@ -465,7 +465,7 @@ def test_up_to_which_order_learners_generalise_is_said(read):
     text = read["scenes"].text
     assert "generalise by parts and pairs (order 2): whatever depends on more is memorized" in text
     assert "In deep networks 3 values may interact too" in text
-    assert "if these have no conjunctions of 3 components" in text
+    assert "share, without terms for sets of 3 components: on a held-out combination" in text
     assert "hidden layers of a random ReLU network, generalising up to order 2" in text
     for name in ("sums", "parity"):
         assert "generalise by" not in read[name].text

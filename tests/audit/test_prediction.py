@@ -132,8 +132,8 @@ def test_many_conjunctions_thin_the_depths(monkeypatch):
         for s in combinations(range(3), k)
     )
     assert found.remarks[0] == (
-        f"training has {columns} conjunctions (more than 10), so only depths 1, 2, 3, 4, 6, 8, "
-        "12, 16 and 20 were computed"
+        f"training has {columns} values and sets of values (more than 10), so only depths 1, 2, 3, "
+        "4, 6, 8, 12, 16 and 20 were computed"
     )
     for point in found.points:
         other = whole.points[int(point.position) - 1].outputs
@@ -148,8 +148,8 @@ def test_many_values_of_two_components_keep_every_salience(monkeypatch):
     monkeypatch.setattr("partwhole.limits.order_sweep.DIRECT_COLUMNS", 10)
     found = predict(case)
     assert found.remarks[0] == (
-        "training has 11 conjunctions (more than 10), so S = 0.5 was computed with a memory of "
-        "1e-9 instead of 0"
+        "training has 11 values and sets of values (more than 10), so at S = 0.5 the whole "
+        "combination has a share of 1e-9 instead of 0"
     )
     for point, other in zip(found.points, whole.points, strict=True):
         # Eigenvalues are above .01 here, so that memory changes outputs by less than 1e-6.
@@ -288,14 +288,14 @@ def test_margins_without_memory_may_not_exist():
     found = predict(table.case(1, 1), fit="margin")
     assert [point.position for point in found.points] == [step / 40 for step in range(20)]
     assert found.remarks == (
-        "S = 0.5 is left out: without memory it cannot separate the training set",
+        "S = 0.5 is left out: it can separate the training set only by memorizing it",
     )
     kernel = OrderKernel.from_salience(0.5)
     measured = predict(table.case(1, 1), fit="margin", measured=kernel, noise=0.1)
     assert measured.points[measured.reference].position == 0.425
     assert len(measured.points) == 20
     assert measured.remarks[1:] == (
-        "measured is left out: without memory it cannot separate the training set",
+        "measured is left out: it can separate the training set only by memorizing it",
         "a margin has no ridge, so the noise in the features is ignored",
     )
 

@@ -16,6 +16,7 @@ import pytest
 from audit_tables import read_table
 from bad_tables import CSV, frame, read
 
+from partwhole import audit_split
 from partwhole._checks import InputError
 from partwhole.audit.reading.columns import in_order
 from partwhole.audit.reading.source import File
@@ -534,3 +535,15 @@ def test_quotes_within_cells_are_no_open_quotes(tmp_path):
     )
     table = read_table(path, ["a", "b"], "y", "s")
     assert table.values == (('5" disk', '6" disk', "two\nlines"), ('an "s"', "r", "s"))
+
+
+def test_a_component_that_is_the_same_in_every_row_is_left_out_and_changes_no_verdict():
+    rows = [(a, b, a + b, "test" if (a, b) == (2, 2) else "train") for a in range(3)
+            for b in range(3)]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["a", "b", "y", "split"]).assign(room="lab")
+    with_room = audit_split(frame, ["a", "room", "b"], "y", "split", add=0)
+    plain = audit_split(frame, ["a", "b"], "y", "split", add=0)
+    remark = "Component room is left out: it is the same in every row."
+    assert remark in with_room.table.remarks
+    assert with_room.verdict == plain.verdict
+    assert with_room.table.names == plain.table.names == ("a", "b")

@@ -108,6 +108,28 @@ def test_a_row_that_joins_the_parts_determines_the_other():
     assert other["status"][0] == "determined"
 
 
+def test_what_helps_is_looked_for_in_the_time():
+    train, target = ["ac", "ad", "bc", "ef", "gh"], ["af", "ah"]
+    report = audited(train, target, number)
+    assert report.rows_to_frame()["help"].tolist() == [
+        "a training row (b, f)", "a training row (b, h)"
+    ]  # fmt: skip
+    # The first search takes it all.
+    late = report.rows_to_frame(time_limit=1e-9)["help"]
+    assert late[0] == "a training row (b, f)"
+    assert late[1] == (
+        "a training row (a, h): this combination itself; others were not looked for in the time"
+    )
+    assert report.rows_to_frame(time_limit=0)["help"].str.endswith("in the time").all()
+
+
+def test_values_that_only_test_has_are_no_help():
+    # Training knows one third part. With another one a row has a new pair (b, y), and helps less.
+    train, target = ["axu", "byu"], ["ayu", "bxu", "bxv"]
+    frame = audited(train, target, number, require_order=2).rows_to_frame()
+    assert frame["help"][0] == "a training row (a, y, u): this combination itself"
+
+
 def proposed(text, letters):
     """Return the combinations that a help proposes, of these letters of each component."""
     plain = re.fullmatch(r"a training row \(([a-z, ]+)\)(: this combination itself)?", text)

@@ -666,7 +666,7 @@ def test_a_shortcut_says_which_rows_its_shares_are_of():
     data = pd.concat([data, pd.DataFrame(more, columns=list(data))])
     (finding,) = found(audit_split(data, list(data)[:3], "what", "split", add=0), "shortcut")
     assert (
-        " In test this counts the 8 held-out rows whose labels training has. Training rows with "
+        " In test this counts the 8 held-out rows whose label training has. Training rows with "
         "'ball', a label that these rows lack, do not count."
     ) in finding.message
 
@@ -789,3 +789,10 @@ def test_warnings_of_chosen_rules_fail_a_build():
         page = report.to_html(fail_on=fail_on)
         (heading,) = re.findall(rf'<h1 class="{style}">(.*?)</h1>', page, re.DOTALL)
         assert opening in " ".join(re.sub("<[^>]*>", "", heading).split())
+
+
+def test_the_headline_says_which_value_is_predicted_wrong():
+    roles = (["first", "second"], "target", "split")
+    wrong, right = (audit_split(exchanged(of), *roles, add=0).headline for of in (True, False))
+    assert ", but held-out combinations with first = 0 are predicted wrong" in wrong
+    assert "predicted wrong" not in right

@@ -251,6 +251,74 @@ def test_three_are_named_when_they_say_more_than_two_of_them():
     assert only.misleads
 
 
+@pytest.mark.parametrize("as_numbers", [False, True])
+def test_what_others_have_in_common_with_a_held_out_component_is_no_shortcut(as_numbers):
+    # Training lacks the held-out rows, and so what the others of a row have in common with its
+    # target, a component.
+    n_fail = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        rows = np.tile(grid(2, 4, 2, 2), (5, 1))
+        split = (rng.permutation(32) < 8)[np.tile(np.arange(32), 5)]
+        y = 3.0 * rows[:, 0] if as_numbers else rows[:, 0]
+        labels = None if as_numbers else ("no", "yes")
+        case = table(rows, split, y, labels).case(1, 1)
+        scores = comparison(case).scores((1, 2, 3))
+        n_fail += any(score.misleads() and score.gain >= 0.1 for score in scores)
+        reported = shortcuts(case)
+        assert not any(item.misleads for item in reported if len(item.components) > 1)
+    assert n_fail >= 2
+
+
+def test_a_chosen_pair_is_named_beside_what_held_out_rows_have_in_common():
+    # Colour and size together say the shape in training, and another in test.
+    rows = np.tile(grid(2, 2, 2, 4), (5, 1))
+    split = (rows[:, 1] ^ rows[:, 2]) != rows[:, 0]
+    reported = shortcuts(table(rows, split, rows[:, 0], ("no", "yes")).case(1, 1))
+    assert [(item.components, item.misleads) for item in reported] == [((1, 2), True)]
+    assert (reported[0].train, reported[0].test) == (1.0, 0.0)
+
+
+def test_two_numbers_have_the_shortcuts_of_two_labels():
+    # Colour says the shape in 95 of 100 rows of training, in 3 of 5 of test.
+    counts = {(0, 0): 105, (0, 1): 5, (1, 0): 5, (1, 1): 95}, {(0, 0): 25, (0, 1): 20, (1, 0): 12,
+                                                              (1, 1): 30}  # fmt: skip
+    rows = np.array([(*key, i % 3) for part in counts for key, n in part.items() for i in range(n)])
+    split = np.arange(len(rows)) >= 210
+    of_labels = shortcuts(table(rows, split, rows[:, 0], ("no", "yes")).case(1, 1))
+    of_numbers = shortcuts(table(rows, split, 3.0 * rows[:, 0]).case(1, 1))
+    for reported in (of_labels, of_numbers):
+        assert [(item.components, item.misleads) for item in reported] == [((1,), True)]
+    # By numbers: the slope of targets on the two means.
+    low, high = 15 / 110, 285 / 100
+    assert of_numbers[0].test == pytest.approx((90 / 50 - 36 / 37) / (high - low), rel=0.02)
+
+
+def test_sets_that_predict_a_single_number_are_not_named():
+    # As SCAN's jump: alone in training, where all others have the number 0.
+    rows = np.array([(0, 0, 0, 0)] * 30 + [(1, *rest) for rest in grid(3, 3, 3)] * 4
+                    + [(0, *rest) for rest in grid(3, 3, 3) if min(rest)])  # fmt: skip
+    y = np.where(rows[:, 0] == 0, 1.0 + rows[:, 1:].sum(axis=1), 0.0)
+    case = table(rows, np.arange(len(rows)) >= 30 + 108, y).case(1, 1)
+    assert all(len(item.components) == 1 for item in shortcuts(case))
+
+
+def test_the_accuracy_that_is_compared_is_the_one_that_is_printed():
+    # Few rows of training are red, all of them cubes; test is red. Others are of either shape.
+    rng = np.random.default_rng(5)
+    red = np.arange(1000) < 60
+    shape = np.where(red, 0, rng.integers(0, 2, 1000))
+    train = np.stack([shape, np.where(red, 0, rng.integers(1, 4, 1000)), rng.integers(0, 3, 1000)])
+    test = np.stack([np.arange(40) % 8 < 3, np.zeros(40, dtype=int), rng.integers(0, 3, 40)])
+    rows, split = np.concatenate([train.T, test.T]), np.arange(1040) >= 1000
+    (only,) = shortcuts(table(rows, split, rows[:, 0], ("cube", "ball")).case(1, 1))
+    assert only.components == (1,)
+    assert only.at_values
+    assert only.train == pytest.approx(1.0)
+    # Of 40 rows, 25 are cubes.
+    assert only.test == pytest.approx(0.625)
+
+
 def test_a_component_that_matters_is_not_superfluous():
     rows = np.tile(grid(3, 3, 2), (5, 1))
     y = rows[:, 0] + 3.0 * rows[:, 1]
@@ -351,7 +419,7 @@ def test_means_are_compared_in_a_test_of_few_rows(n_test):
     # The part that matters predicts test as it did training.
     (score,) = comparison(given.case(1, 1)).scores((0,))
     assert score.test == pytest.approx(1.0)
-    assert not score.misleads
+    assert not score.misleads()
 
 
 @pytest.mark.parametrize("pairs", [[(0, 1)], [(0, 1), (1, 0)]])

@@ -66,6 +66,16 @@ def test_numbers_counted_are_rows():
     assert said(audited(counts, weights="n")) == said(audited(rows))
 
 
+def test_few_counted_rows_are_as_alike_to_training_as_the_rows():
+    cells = [(bird, place) for bird in range(4) for place in range(4)]
+    counts = pd.DataFrame(cells, columns=["bird", "place"])
+    counts["y"] = [0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
+    counts["n"] = [4, 4, 5, 1, 4, 5, 1, 3, 3, 5, 2, 4, 5, 3, 3, 4]
+    counts["split"] = ["test" if cell in ((0, 0), (0, 1)) else "train" for cell in cells]
+    rows = counts.loc[counts.index.repeat(counts["n"])].drop(columns="n")
+    assert said(audited(counts, weights="n")) == said(audited(rows))
+
+
 def test_entries_in_another_order_are_refused():
     table = ROWS.reset_index(drop=True)
     split = table["split"].sample(frac=1.0, random_state=0)

@@ -139,8 +139,8 @@ def _undecided(task: Task, order: int, seed: int, seconds: float) -> Determinati
         NullFunctions(constant, unknown, np.ones(1), seed),
         seconds,
         (
-            f"The indicators of training, {n_entries:,} entries, take longer than the time limit; "
-            "nothing was decided.",
+            f"The table of the values and sets of values that training has, {n_entries:,} entries, "
+            "takes longer than the time limit; nothing was decided.",
         ),
     )
 

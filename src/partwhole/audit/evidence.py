@@ -216,11 +216,11 @@ class Shortcut:
     rare : tuple of RareGroup
         Of a superfluous component.
     at_values : bool, default False
-        Whether `train` is that of the training rows with the values of the test split, and labels
-        have their shares of training: if the test split has one label, or its values predict labels
-        that it lacks. For numbers `test` is then the difference from the mean of training where a
-        difference of 1 is predicted: if predictions do not vary in test, or it has fewer than three
-        rows.
+        Whether `train` is that of the training rows with the values of the test split: if they are
+        predicted better than all; and, with labels in their shares of training, if the test split
+        has one label, or its values predict labels that it lacks. For numbers `test` is then the
+        difference from the mean of training where a difference of 1 is predicted: if predictions do
+        not vary in test, or it has fewer than three rows.
     spurious : bool, default False
         Whether it is superfluous and predicts test too, in a test split that has the values, pairs
         and combinations of components as training has them.

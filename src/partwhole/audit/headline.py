@@ -103,7 +103,9 @@ def _at_the_required_order(report: AuditReport) -> str:
         sentence += ", without the measured representation"
     if silenced:
         sentence += f", with {count(silenced, 'error')} silenced"
-    doubts = (_at_the_measured, _at_given_saliences, _beyond_the_range, _near_guessing)
+    doubts = (
+        _at_the_measured, _at_given_saliences, _beyond_the_range, _near_guessing, _all_wrong
+    )  # fmt: skip
     return sentence + "".join(next(doubt(report), "") for doubt in doubts)
 
 
@@ -163,6 +165,14 @@ def _near_guessing(report: AuditReport) -> Iterator[str]:
                 f"(the commonest label: {percent(prediction.commonest)})"
                 f"{_of_split(report, item.case.name)}"
             )
+
+
+def _all_wrong(report: AuditReport) -> Iterator[str]:
+    """Name a value whose held-out combinations are all predicted wrong."""
+    for finding in report.warnings:
+        if finding.rule == "failed-value":
+            split = _of_split(report, finding.split)
+            yield f", but held-out combinations with {finding.subject} are predicted wrong{split}"
 
 
 def _at_given_saliences(report: AuditReport) -> Iterator[str]:

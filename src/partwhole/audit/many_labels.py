@@ -43,8 +43,9 @@ def of_largest_output(
     size = len(case.task.components)
     if len(labels) > MOST_LABELS or size * len(labels) > MOST_SIGNS:
         remark = (
-            f"No sum of parts gives the indicators of all {len(labels):,} held-out labels; whether "
-            "the largest of such outputs can be right is not asked of so many."
+            f"No sum of parts gives 1 for the right one of all {len(labels):,} held-out labels "
+            "and 0 for the others; whether the largest of such outputs can be right is not asked "
+            "of so many."
         )
         return replace(exact, solvable=None, certificate=None, remarks=(remark,))
     if len(labels) == 1:

@@ -195,7 +195,10 @@ def solve_up_to_noise(
     def ask(share: float, task: Task = case.task, *, labels: bool = case.has_labels) -> Solvability:
         kind = "classification" if labels else "regression"
         if not has_time(seconds_to_solve(task, case.order), deadline):
-            why = "the indicators of training take longer than the time left. Raise the time limit."
+            why = (
+                "the table of the values and sets of values that training has takes longer than "
+                "the time left. Raise the time limit."
+            )
             nan = float("nan")
             return Solvability(task, kind, case.order, None, None, nan, None, 0.0, 0.0, (why,))
         return solvability(

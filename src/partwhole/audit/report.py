@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from partwhole._door import door
+from partwhole._types import NonNegative
 from partwhole.audit.case import AuditTable
 from partwhole.audit.evidence import Evidence
 from partwhole.audit.rules import Finding, rules_of
@@ -252,8 +253,16 @@ class AuditReport:
         )
         return replace(self, findings=tuple(findings))
 
-    def rows_to_frame(self) -> pd.DataFrame:
+    @door
+    def rows_to_frame(self, *, time_limit: NonNegative = 10.0) -> pd.DataFrame:
         """Return a table with a row for each row of the test splits.
+
+        Parameters
+        ----------
+        time_limit : float, keyword-only, default 10
+            Seconds for each test split in which training rows that would help are looked for,
+            counted by what is tried, so that the table does not depend on the load of the machine.
+            After it, what helps is the combination itself, and this is said.
 
         Returns
         -------
@@ -267,7 +276,9 @@ class AuditReport:
 
         from partwhole.audit.outputs.rows import rows_to_frame
 
-        return pd.concat(map(rows_to_frame, self.evidence), ignore_index=True)
+        return pd.concat(
+            [rows_to_frame(item, float(time_limit)) for item in self.evidence], ignore_index=True
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with a row for each finding.

@@ -181,16 +181,18 @@ _TABLE = (
         "commonest label, by at least shortcut_effect, and in test keeps less than half of that "
         "gain. Values of two or three components have to predict more than those of fewer, by "
         "as much. Numbers: the mean of each value explains at least shortcut_effect of the "
-        "variance in training, and in test targets rise by less than half of what it predicts. "
+        "variance in training, and in test targets rise by less than half of what it predicts; two "
+        "numbers are judged as labels, too. Several components have to fail in test by more than "
+        "where as many combinations are held out at random. "
         "Training rows are predicted from the others, and labels weighted to their shares in "
         "test. Copies of a row do not predict it: rows of the same combination and target, if "
         "they are so many that values which meet by chance do not explain it, and no component "
         "is the target. Where test has a single label, or its values predict labels that it "
-        "lacks, accuracy in training is that of rows with these values; where predictions do "
-        "not vary in test, or it has fewer than three rows, differences from the mean of "
-        "training are compared. Rows of test are the held-out ones if these are half of it or "
-        "more, else all. Of four components and more, threes are looked at if there are at most "
-        "five million of them times rows.",
+        "lacks, or rows with these values are predicted better, accuracy in training is that of "
+        "these; where predictions of a component do not vary in test, or it has fewer than three "
+        "rows, differences from the mean of training are compared. Rows of test are the held-out "
+        "ones if these are half of it or more, else all. Of four components and more, threes are "
+        "looked at if there are at most five million of them times rows.",
         "shortcut_effect",
         "Show these values with other targets in training.",
     ),

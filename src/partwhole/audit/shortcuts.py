@@ -5,16 +5,19 @@ training rows of its value; a number as the mean of these rows. Training rows ar
 own prediction, and so are their copies; see `scores.copies`.
 Labels are weighted to their shares q in the test split, so that a shift of labels alone is no
 shortcut: with :math:`p(v \mid y)` in training, the accuracy there is
-:math:`\sum_v \max_y q(y)\,p(v \mid y)`. If the test split has a single label, or its values predict
-labels that it lacks more often than such a shift explains, labels have their shares of training,
-and the accuracy is that in rows with the values of test. For numbers the mean may shift: what
-counts is the slope of targets on predictions. If predictions do not vary in test, or it has fewer
-than three rows, differences from the mean of training are compared. Derived here.
+:math:`\sum_v \max_y q(y)\,p(v \mid y)`, or that in rows with the values of test where it is larger.
+If the test split has a single label, or its values predict labels that it lacks more often than
+such a shift explains, labels have their shares of training. For numbers the mean may shift: what
+counts is the slope of targets on predictions; two numbers are judged as two labels, too. If
+predictions of a component do not vary in test, or it has fewer than three rows, differences from
+the mean of training are compared. Several components have to fail in test by more than they do
+where as many combinations are held out at random; see `scores.by_chance`. Derived here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, islice
 from math import comb
 
@@ -24,6 +27,7 @@ from partwhole._types import Real
 from partwhole.audit.case import TRAIN, Case
 from partwhole.audit.evidence import Shortcut
 from partwhole.audit.scores.alike import is_alike
+from partwhole.audit.scores.by_chance import ByChance
 from partwhole.audit.scores.labels import LabelScores
 from partwhole.audit.scores.numbers import NumberScores
 from partwhole.audit.scores.score import MOST_PAIRED, MOST_TRIPLED
@@ -80,6 +84,9 @@ def shortcuts(
     if compare is None:
         return ()
     n = case.table.n_components
+    judges = [ByChance(compare)]
+    if (labelled := _labelled(case)) is not None and (judge := comparison(labelled)) is not None:
+        judges.append(ByChance(judge))
     listed: dict[tuple[int, ...], float] = {}
     reported: list[tuple[float, Shortcut]] = []
     alike: bool | None = None
@@ -88,7 +95,10 @@ def shortcuts(
         scores = [score for score in compare.scores(subset) if score.gain >= effect]
         if not scores:
             continue
-        score = next((score for score in scores if score.misleads), scores[0])
+        misleading = next((s for s in scores if judges[0].misleads(subset, s)), None)
+        if misleading is None and any(judge.finds(subset, effect) for judge in judges[1:]):
+            misleading = scores[0]
+        score, misleads = misleading or scores[0], misleading is not None
         parts = [part for size in range(1, len(subset)) for part in combinations(subset, size)]
         if parts and score.gain - max(listed.get(part, 0.0) for part in parts) < effect:
             continue
@@ -96,20 +106,20 @@ def shortcuts(
         others = tuple(c for c in range(n) if c not in subset)
         superfluous = len(subset) == 1 and compare.is_superfluous(subset, others)
         # Of one that is right in test too, all of training counts.
-        spurious = superfluous and not score.misleads and score.train - score.guess >= effect
+        spurious = superfluous and not misleads and score.train - score.guess >= effect
         if spurious:
             alike = is_alike(case) if alike is None else alike
             spurious = alike
         rare = tuple(compare.rare(subset, float(group_share))) if superfluous else ()
-        if not (score.misleads or spurious or rare):
+        if not (misleads or spurious or rare):
             continue
-        examples = tuple(compare.examples(subset, score)) if score.misleads else ()
+        examples = tuple(compare.examples(subset, score)) if misleads else ()
         shortcut = Shortcut(
             subset,
             score.train,
             score.test,
             score.guess,
-            score.misleads,
+            misleads,
             superfluous,
             examples,
             rare,
@@ -173,6 +183,15 @@ def comparison(case: Case) -> LabelScores | NumberScores | None:
     if not len(train) or not len(test) or table.hashed is not None:
         return None
     return (LabelScores if case.has_labels else NumberScores).of(case, train, test)
+
+
+def _labelled(case: Case) -> Case | None:
+    """Return a case of two numbers with labels in their place; None of others."""
+    table = case.table
+    if table.two_numbers is None:
+        return None
+    label = (table.targets[:, 0] == table.two_numbers[1]).astype(np.int64)
+    return replace(case, table=replace(table, label=label, labels=table.two_numbers))
 
 
 def _sets(n: int, n_rows: int) -> Iterator[tuple[int, ...]]:

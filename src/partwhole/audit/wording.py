@@ -357,6 +357,17 @@ def count(n: int, singular: str, plural: str | None = None) -> str:
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
+def count_of_sets(n: int) -> str:
+    """Return how many values, pairs of values and larger sets there are, in words.
+
+    Examples
+    --------
+    >>> count_of_sets(1234)
+    '1,234 values and sets of values'
+    """
+    return f"{n:,} values and sets of values"
+
+
 def percent(share: float) -> str:
     """Return a share in percent; only 1 is written as 100 % and only 0 as 0 %, up to rounding.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -131,7 +132,8 @@ def audit(
         tied: Components with a shared vocabulary: a value counts the same in any of them. Several
             such groups: verb1+verb2 place1+place2.
         ordered: Components whose values have an order, as numbers or in a list: age
-            size=small,medium,large. Near values are then alike to predicted learners.
+            size=small,medium,large. Near values are then alike to predicted learners. A value with
+            a comma is in double quotes.
         salience: How salient components are, 1 by default: colour=3.
         add: Largest number of combinations to recommend for training, in about 10 seconds.
         output: Write each test row as CSV: determined or not, why, and what would help.
@@ -228,7 +230,7 @@ def audit(
         )
         report = _with_use_of_noise(report, noise)
         failing = report.warnings_of(fail_on)
-        _write(report, files, fail_on)
+        _write(report, files, fail_on, time_limit)
     except KeyboardInterrupt:
         print("partwhole: interrupted; nothing was written", file=sys.stderr)
         raise SystemExit(130) from None
@@ -299,7 +301,8 @@ def _ordered(entries: tuple[str, ...]) -> dict[str, list[str] | None]:
         rule = "ordered components are numbers, or have their values in order: size=small,large"
         require(name and bool(values) == bool(sign), rule, repr(entry), "write NAME=VALUE,VALUE")
         _require_new(name, ordered, "--ordered")
-        ordered[name] = values.split(",") if sign else None
+        # A value with a comma is in quotes.
+        ordered[name] = next(csv.reader([values])) if sign else None
     return ordered
 
 
@@ -387,12 +390,16 @@ def _audited(table: Path | dict[str, Path] | None, **options) -> AuditReport:
         return replace(report, table=replace(report.table, files=()))
 
 
-def _write(report: AuditReport, files: dict[str, Path], fail_on: Sequence[str]) -> None:
+def _write(
+    report: AuditReport, files: dict[str, Path], fail_on: Sequence[str], time_limit: float
+) -> None:
     """Write the files after all of them have been rendered."""
     from partwhole.audit.outputs.files import write_all
 
     forms = {
-        "--output": lambda: report.rows_to_frame().to_csv(index=False, float_format="%.6g"),
+        "--output": lambda: report.rows_to_frame(time_limit=time_limit).to_csv(
+            index=False, float_format="%.6g"
+        ),
         "--json": report.to_json,
         "--html": lambda: report.to_html(fail_on=fail_on),
         "--sarif": lambda: report.to_sarif(fail_on=fail_on),

@@ -27,11 +27,12 @@ def design(
     certificate: Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")] = None,
     output: Annotated[Path | None, arg(metavar="PATH", help_behavior_hint="")] = None,
 ) -> None:
-    """Design a training split: the smallest one split_design that determines a random test split.
+    """Design a training split: the smallest one found that determines a random test split.
 
     Writes the table as CSV, to the output or a file; what it determines, and how few combinations
-    could, is said on the error stream. With grades there are as many test splits, and each column
-    noise_gain says by how much a held-out answer amplifies noise in training answers.
+    could, is said on the error stream. Its column terms says of how many training answers each
+    held-out answer is the sum. With grades there are as many test splits, and the column noise_gain
+    says by how much a held-out answer amplifies noise in training answers.
 
     For example: partwhole design --factors shape:3 colour:8 size:2 --require-order 2 --budget 40
     --output split.csv

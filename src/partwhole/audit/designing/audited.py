@@ -6,6 +6,7 @@ import numpy as np
 
 from partwhole.audit.case import AuditTable, Case
 from partwhole.audit.designing.split_design import SplitDesign
+from partwhole.audit.evidence import Shortcut
 from partwhole.audit.prediction.prediction import predict_splits
 from partwhole.audit.shortcuts import shortcuts
 
@@ -29,15 +30,15 @@ def is_learnable(design: SplitDesign) -> bool:
     )
 
 
-def misleading(design: SplitDesign) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return the components that the audit names as shortcuts of each test split, its first first.
+def misleading(design: SplitDesign) -> tuple[tuple[Shortcut, ...], ...]:
+    """Return what the audit names as shortcuts of each test split, its first first.
 
     Parameters
     ----------
     design : SplitDesign
     """
     return tuple(
-        tuple(item.components for item in shortcuts(case) if item.misleads)
+        tuple(item for item in shortcuts(case) if item.misleads)
         for case in _cases(design, as_rows=True)
     )
 

@@ -57,8 +57,8 @@ def lower_bound(
         if n > bound:
             bound = n
             reason = (
-                f"training has each of the {n:,} conjunctions of "
-                f"{', '.join(names[c] for c in subset)} that are held out"
+                f"training has each of the {n:,} {'values' if order == 1 else 'combinations'} of "
+                f"{', '.join(names[c] for c in subset)} that held-out ones have"
             )
     dimensions = n_dimensions(n_values, order)
     if prod(n_values) - len(test) == dimensions:

@@ -15,7 +15,7 @@ from partwhole._checks import require
 from partwhole._door import door
 from partwhole.audit.designing.certificate import certificate_of
 from partwhole.audit.designing.sums import Blocks, blocks_apart, codes, coefficient, terms_of
-from partwhole.audit.wording import count, listed
+from partwhole.audit.wording import count, listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,8 @@ class SplitDesign:
     others : tuple of tuples of str
         Factors, and pairs of them, that an audit of the rows finds to be misleading shortcuts,
         though this was not asked for.
+    shortcut : tuple of str and float, or None
+        The factor that was asked to go with the target, and in what share of training rows.
     """
 
     names: tuple[str, ...]
@@ -79,6 +81,7 @@ class SplitDesign:
     grade: Int[np.ndarray, " h"]
     weights: Int[np.ndarray, "h n"] | None = None
     others: tuple[tuple[str, ...], ...] = ()
+    shortcut: tuple[str, float] | None = None
 
     def __repr__(self) -> str:
         """Return the sizes."""
@@ -228,7 +231,7 @@ class SplitDesign:
             f"{n:,} training combinations determine {count(len(self.test), 'held-out one')} for "
             f"learners of order {self.order}. {self._place(sums)} {proof} At order "
             f"{self.order + 1} none of the held-out combinations is determined by those."
-            f"{self._grades()}{self._unused()}{self._others()}"
+            f"{self._grades()}{self._unused()}{self._shortcut()}{self._others()}"
         )
 
     def _unused(self) -> str:
@@ -245,6 +248,24 @@ class SplitDesign:
         return (
             f" Nothing held out has {', '.join(unused[:MOST_UNUSED])}{more}, so training needs no "
             "such rows; a larger share of test may."
+        )
+
+    def _shortcut(self) -> str:
+        if self.shortcut is None:
+            return ""
+        from partwhole.audit.designing.audited import misleading
+
+        name, share = self.shortcut
+        factor = (self.names.index(name),)
+        found = [item for split in misleading(self) for item in split if item.components == factor]
+        train, test = (
+            _percents([accuracy(item) for item in found])
+            for accuracy in (lambda item: item.train, lambda item: item.test)
+        )
+        return (
+            f" {name} goes with {self.target} in about {percent(share)} of training rows. An audit "
+            f"says that {name} alone is right in {train} of training and in {test} of test: values "
+            f"that do not go with their row's {self.target} may predict it too."
         )
 
     def _others(self) -> str:
@@ -287,6 +308,11 @@ class SplitDesign:
             " The noise gain is the variance of a held-out answer if noise in training answers has "
             f"variance 1. {' '.join(parts)}"
         )
+
+
+def _percents(shares: list[float]) -> str:
+    low, high = percent(min(shares)), percent(max(shares))
+    return low if low == high else f"{low} to {high}"
 
 
 def _range(numbers: Int[np.ndarray, " n"]) -> str:

@@ -69,9 +69,10 @@ class Request:
         ones = np.ones(len(train), dtype=np.int64)
         copies = ones if self.pull is None else self.pull.copies(train)
         grade = np.ones(len(test), dtype=np.int64) if grade is None else grade
+        asked = None if self.pull is None else (self.names[self.pull.factor], self.pull.share)
         return SplitDesign(
             self.names, self.values, self.order, reference, train, copies, test, 0, "",
-            self.target, blocks, grade, weights,
+            self.target, blocks, grade, weights, shortcut=asked,
         )  # fmt: skip
 
 
@@ -145,7 +146,7 @@ class Trial:
     @cached_property
     def shortcuts(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Return the shortcuts that the audit finds in each test split, the strongest first."""
-        return misleading(self.design)
+        return tuple(tuple(item.components for item in split) for split in misleading(self.design))
 
     @property
     def unshown(self) -> tuple[float, float]:

@@ -339,10 +339,9 @@ def _counted(case: Case, shortcut: Shortcut) -> str:
     known = np.isin(table.label[rows], train)
     some = len(rows) < np.count_nonzero(table.split == case.split)
     if some or not known.all():
-        has = "" if known.all() else " whose labels training has"
-        words = (
-            f" In {name} this counts the {known.sum():,} {'held-out ' if some else ''}rows{has}."
-        )
+        has = "" if known.all() else " whose label training has"
+        counted = count(int(known.sum()), "held-out row" if some else "row")
+        words = f" In {name} this counts the {counted}{has}."
     lacking = np.setdiff1d(train, table.label[rows])
     if len(lacking) and not shortcut.at_values:
         lack = "these rows lack" if words else f"{name} lacks"

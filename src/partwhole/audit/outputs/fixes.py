@@ -10,12 +10,16 @@ from jaxtyping import Bool, Int
 
 from partwhole.audit.case import Case
 from partwhole.audit.wording import conjunction, tuple_of
+from partwhole.features.conjunctions import conjunction_sets
 from partwhole.limits.proofs.determination import Determination
 
 # Values of a component that are tried, those of the most training combinations first.
 MOST_VALUES = 20
-# Rows tried for one combination that have all that training lacks, and for all of them together.
-MOST_COMPLETIONS, MOST_PAIRS, MOST_TRIED = 256, 400, 1_000_000
+# Rows tried for one combination that have all that training lacks, and others.
+MOST_COMPLETIONS, MOST_PAIRS = 256, 400
+# Seconds of a processor of 2020 for rows that are tried together, and for each conjunction of each.
+# They are counted, so that what is looked for does not depend on the load of the machine.
+TOGETHER, EACH = 2e-4, 1e-7
 # Parts of null functions' values below this share of them are rounding.
 TOLERANCE = 1e-7
 
@@ -32,14 +36,17 @@ class Fixes:
     case : Case
     determination : Determination
         Of the case's task.
+    time_limit : float, default 10
+        Seconds, as counted, after which no others than the combination itself are looked for.
     """
 
-    def __init__(self, case: Case, determination: Determination):
+    def __init__(self, case: Case, determination: Determination, time_limit: float = 10.0) -> None:
         self.case, self.determination = case, determination
         self.rows = case.task.test_components
         self.held_out = {tuple(row) for row in self.rows.tolist()}
         self.common = [_by_frequency(column) for column in case.task.train_components.T]
-        self.tried = 0
+        sets = conjunction_sets(case.task.n_components, determination.order)
+        self.each, self.left = EACH * len(sets), time_limit
 
     def help_for(self, i: int, lacking: Int[np.ndarray, " u"]) -> str:
         """Return in words a training row that would determine a held-out combination.
@@ -53,21 +60,24 @@ class Fixes:
         """
         case = self.case
         row = self.rows[i]
+        itself = f"a training row {tuple_of(case, row)}: this combination itself"
+        if self.left <= 0.0:
+            return f"{itself}; others were not looked for in the time"
         free = [c for c in range(len(row)) if c not in set(lacking.tolist())]
         if len(lacking) and free and self._any_completion(row, free):
             values = [int(row[c]) for c in lacking]
             return f"a training row with {conjunction(case, lacking.tolist(), values)}"
         nearest = self._nearest(row, free)
         if nearest is None:
-            return f"a training row {tuple_of(case, row)}: this combination itself"
+            return itself
         return f"a training row {tuple_of(case, nearest)}"
 
     def _any_completion(self, row: Int[np.ndarray, " C"], free: list[int]) -> bool:
-        """Return whether every row of known values with what training lacks determines this one."""
-        known = [self.common[c] for c in free]
-        if prod(map(len, known)) > MOST_COMPLETIONS:
+        """Return whether every row of the table's values with what training lacks determines it."""
+        values = [range(self.case.table.n_values[c]) for c in free]
+        if prod(map(len, values)) > MOST_COMPLETIONS:
             return False
-        rows = _with_values(row, free, list(product(*known)))
+        rows = _with_values(row, free, list(product(*values)))
         return bool(self._determine(row, rows).all())
 
     def _nearest(self, row: Int[np.ndarray, " C"], free: list[int]) -> Int[np.ndarray, " C"] | None:
@@ -99,9 +109,7 @@ class Fixes:
         self, row: Int[np.ndarray, " C"], rows: Int[np.ndarray, "r C"]
     ) -> Bool[np.ndarray, " r"]:
         """Return which rows, added to training, determine a combination."""
-        self.tried += len(rows)
-        if self.tried > MOST_TRIED:
-            return np.zeros(len(rows), dtype=bool)
+        self.left -= TOGETHER + self.each * len(rows)
         values = self.determination.values(np.concatenate([row[None], rows]))
         size = np.linalg.norm(values, axis=1)
         unit = values / np.where(size > 0, size, 1.0)[:, None]

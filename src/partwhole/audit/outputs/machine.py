@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from partwhole.audit.report import AuditReport
 
 SCHEMA = 1
-MOST_ROWS = 1_000
-MOST_ITEMS = 1_000
+MOST_ROWS = 500
+MOST_ITEMS = 500
 # Larger whole numbers lose digits in readers that store all numbers as doubles.
 LARGEST = 2**53
 
@@ -39,7 +39,7 @@ def to_dict(report: AuditReport) -> dict[str, Any]:
     Returns
     -------
     dict
-        Rows count from 0. Lists are truncated after 1,000 entries and accompanied by the count of
+        Rows count from 0. Lists are truncated after 500 entries and accompanied by the count of
         all; what concerns single rows is in `AuditReport.rows_to_frame`. Unknown values and NaN
         are None.
     """

@@ -24,12 +24,14 @@ MOST_NAMED = 3
 MOST_OUTPUTS = 20
 
 
-def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
+def rows_to_frame(evidence: Evidence, time_limit: float = 10.0) -> pd.DataFrame:
     """Return a row for each test row of a split.
 
     Parameters
     ----------
     evidence : Evidence
+    time_limit : float, default 10
+        Seconds, as counted, in which training rows that would help are looked for.
 
     Returns
     -------
@@ -53,7 +55,7 @@ def rows_to_frame(evidence: Evidence) -> pd.DataFrame:
         case.task.names, case.task.values, case.task.components[combinations].T, strict=True
     ):
         columns.append((name, [values[value] for value in column]))
-    status, why, helps = _reasons(evidence)
+    status, why, helps = _reasons(evidence, time_limit)
     for name, entries in (("status", status), ("why", why), ("help", helps)):
         beyond = SEEN if name == "status" else ""
         of_rows = [entries[i] if i >= 0 else beyond for i in held_out]
@@ -107,7 +109,7 @@ def _named(columns: list[tuple[str, object]]) -> pd.DataFrame:
     return frame.set_axis([name for name, _ in columns], axis=1)
 
 
-def _reasons(evidence: Evidence) -> tuple[list[str], list[str], list[str]]:
+def _reasons(evidence: Evidence, time_limit: float) -> tuple[list[str], list[str], list[str]]:
     """Return the status of each held-out combination, why it is not determined, and what helps."""
     case, determination = evidence.case, evidence.determination
     n = len(case.held_out)
@@ -119,7 +121,7 @@ def _reasons(evidence: Evidence) -> tuple[list[str], list[str], list[str]]:
         np.where(determination.determined, DETERMINED, NOT_DETERMINED),
     ).tolist()
     lacking = _lacking(case)
-    fixes = Fixes(case, determination)
+    fixes = Fixes(case, determination, time_limit)
     why, helps = [""] * n, [""] * n
     for i, word in enumerate(status):
         if word != NOT_DETERMINED:

@@ -209,14 +209,14 @@ def _learners(report: AuditReport) -> Html:
     if order == n - 1:
         kernels = (
             "They include kernel machines whose similarity depends on which components two inputs "
-            "share: on a held-out combination, the term for the full conjunction, which training "
-            "lacks, is 0."
+            "share: on a held-out combination, the term for the whole combination, which "
+            "training lacks, is 0."
         )
     else:
         kernels = (
             "They include kernel machines whose similarity depends on which components two inputs "
-            f"share, if these have no conjunctions of {between(order, n)} components: on a "
-            "held-out combination, the term for the full conjunction, which training lacks, is 0."
+            f"share, without terms for sets of {between(order, n)} components: on a held-out "
+            "combination, the term for the whole of it, which training lacks, is 0."
         )
     return join(
         tag(

@@ -220,7 +220,7 @@ def shortcuts(evidence: Evidence) -> Html:
             )
             + (
                 " Of some, marked with a star, the training rows are those with the values of the "
-                "test split, as they are"
+                "test split"
                 + ("." if labels else ", and differences from the mean of training are compared.")
                 if any(candidate.at_values for candidate in candidates)
                 else ""

@@ -114,7 +114,7 @@ def margins_of(
         separated = limit.outcome is not Outcome.INFEASIBLE
         if not separated:
             unsure[i] = (
-                f"{place.label} is left out: without memory it cannot separate the training set"
+                f"{place.label} is left out: it can separate the training set only by memorizing it"
             )
         elif limit.outcome is not Outcome.SOLVED:
             unsure[i] = f"the margin at {place.label}: {limit.outcome.value}"

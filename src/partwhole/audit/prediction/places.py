@@ -10,6 +10,7 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.prediction.salience_sweep import network_kernel
+from partwhole.audit.wording import count_of_sets
 from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.order_sweep import OrderProblem
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS
@@ -45,7 +46,8 @@ def range_of(
     """Return axis, representations, and remarks on omissions."""
     task, remarks = problem.task, []
     is_large = problem.n_columns > COARSE_COLUMNS
-    reason = f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,})"
+    many = f"training has {count_of_sets(problem.n_columns)} (more than {COARSE_COLUMNS:,})"
+    reason = many
     fewer = is_large
     if fit == "margin":
         n_others = 1 if task.targets.ndim == 1 else task.targets.shape[1] - 1
@@ -62,8 +64,7 @@ def range_of(
         places = [Place(f"S = {S:g}", S, OrderKernel.from_salience(S)) for S in saliences]
         if is_large and fit == "regression":
             remarks.append(
-                f"training has {problem.n_columns:,} conjunctions (more than {COARSE_COLUMNS:,}), "
-                "so S = 0.5 was computed with a memory of 1e-9 instead of 0"
+                f"{many}, so at S = 0.5 the whole combination has a share of 1e-9 instead of 0"
             )
         if len(saliences) < len(SALIENCES):
             remarks.append(f"{reason}, so only S = {_listed(saliences)} were computed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,6 +11,7 @@ from partwhole._checks import require
 from partwhole.audit.reading.columns import quoted
 from partwhole.audit.reading.redundant import dependent, redundant
 from partwhole.audit.reading.several import require_two
+from partwhole.audit.wording import listed
 
 
 def independent(
@@ -84,20 +85,23 @@ def varying(
     values: tuple[tuple[Hashable, ...], ...],
     names: tuple[str, ...],
     part: Int[np.ndarray, " n"],
-    named: Collection[str],
     remarks: list[str],
 ) -> tuple[Int[np.ndarray, "n c"], tuple[tuple[Hashable, ...], ...], tuple[str, ...]]:
-    """Return the components that vary; raise if one of those that the user named does not."""
+    """Return the components that vary, two or more; remarks name the others."""
     used = coded[part >= 0]
     varies = (used != used[0]).any(axis=0)
-    for c in np.flatnonzero(~varies):
-        require(
-            names[c] not in named,
-            "every component has at least two values",
-            f"only {quoted(str(values[c][used[0, c]]))} in {names[c]!r}",
-            "leave the column out",
-        )
-        remarks.append(f"Component {names[c]} is left out: it is the same in every row.")
+    same = [f"{names[c]!r} is {quoted(str(values[c][used[0, c]]))}"
+            for c in np.flatnonzero(~varies)]  # fmt: skip
+    remarks += [
+        f"Component {names[c]} is left out: it is the same in every row."
+        for c in np.flatnonzero(~varies)
+    ]
+    require(
+        not same or np.count_nonzero(varies) >= 2,
+        "a combination has at least two components",
+        f"{np.count_nonzero(varies)} that varies: in every row {listed(same)}",
+        "name further columns",
+    )
     kept = np.flatnonzero(varies).tolist()
     require_two(len(kept))
     return coded[:, kept], tuple(values[c] for c in kept), tuple(names[c] for c in kept)

@@ -31,6 +31,7 @@ from partwhole.audit.reading.columns import (
     quoted,
     require_whole,
 )
+from partwhole.audit.wording import count
 from partwhole.features.conjunctions import Dictionary
 
 Unit = Literal["rows", "combinations"]
@@ -412,9 +413,9 @@ def read_split(
     odd = [i for i in other_entries if texts[i].strip().casefold() == plain]
     if odd:
         remarks.append(
-            f"Entries {listing([texts[i] for i in odd])} of {name!r} ({rows[odd].sum():,} rows) "
-            f"do not mark training, which is {quoted(texts[training])}; if they should, write them "
-            "identically."
+            f"Entries {listing([texts[i] for i in odd])} of {name!r} "
+            f"({count(int(rows[odd].sum()), 'row')}) do not mark training, which is "
+            f"{quoted(texts[training])}; if they should, write them identically."
         )
     if empty := looks_missing(entries[i] for i in tests):
         n_empty = int(sum(rows[texts.index(entry)] for entry in empty))

@@ -55,6 +55,7 @@ from partwhole.audit.reading.splits import (
     splits_of_rows,
 )
 from partwhole.audit.reading.targets import conflicts, read_targets, target_of_rows
+from partwhole.audit.wording import count
 
 __all__ = ["HoldOut", "read_tables"]
 
@@ -143,7 +144,6 @@ def read_tables(
     files = _files(source, columns)
     with with_lines(files):
         remarks = list(source.remarks)
-        named = {str(name) for _, name in columns["component"]}
         changed = {str(name) for name in [*multi_hot, *(n for group in tied for n in group)]}
         plain = [pair for pair in columns["component"] if str(pair[1]) in changed]
         in_roles = [name for names in parts.values() for name in names]
@@ -182,9 +182,7 @@ def read_tables(
         for (part, names, of_split), head in product(splits, heads):
             part = np.where(kept, part, LEFT_OUT)
             here = [*remarks, *of_split]
-            codes, of_values, of_names = varying(
-                coded, values, names_of_components, part, named, here
-            )
+            codes, of_values, of_names = varying(coded, values, names_of_components, part, here)
             codes, of_values, of_names = independent(codes, of_values, of_names, part, here)
             here += head.remarks
             of_head = "the target" if len(heads) == 1 else ", ".join(head.names)
@@ -321,20 +319,20 @@ def _read(
 ) -> dict[str, list[tuple[Column, Hashable]]]:
     """Return the named columns, each once in the table and without missing entries."""
     as_text = [str(name) for name in source.columns]
-    count = Counter(as_text)
+    number_of = Counter(as_text)
     place: dict[str, int] = {}
     for part, names in parts.items():
         for name in map(str, names):
             require(
-                count[name] > 0,
+                number_of[name] > 0,
                 "each named column is a column of the table",
                 f"{name!r} for a {part}, columns are {listing(as_text)}",
                 near(name, as_text, "name one of them"),
             )
             require(
-                count[name] == 1,
+                number_of[name] == 1,
                 "the name of each named column is unique",
-                f"{count[name]} columns {name!r}",
+                f"{number_of[name]} columns {name!r}",
                 "rename the others",
             )
             require(
@@ -383,10 +381,10 @@ def _without_missing(
                 pairs[place] = filled(column, absent), name
             elif missing == "value" and part == "component" and not absent.all():
                 pairs[place] = with_missing_value(column, absent), name
-                if absent.any():
-                    remarks.append(
-                        f"{int(absent.sum()):,} missing entries of {name!r} count as a value."
-                    )
+                if n_absent := int(absent.sum()):
+                    entries = count(n_absent, "missing entry", "missing entries")
+                    counts = "counts" if n_absent == 1 else "count"
+                    remarks.append(f"{entries} of {name!r} {counts} as a value.")
             else:
                 require_whole(column, name, PART_NAMES[part])
     require(

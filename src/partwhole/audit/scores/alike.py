@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole.audit.case import TRAIN, Case
-from partwhole.audit.scores.score import ERRORS, MOST_PAIRED
+from partwhole.audit.scores.score import ERRORS, MOST_PAIRED, numbers_of_rows
 from partwhole.features.conjunctions import Dictionary
 
 # Largest association of components with the split, as Cramer's V: a small effect.
@@ -21,8 +21,8 @@ def is_alike(case: Case) -> bool:
 
     Values, pairs of values and whole combinations are compared. They differ if the association of
     one of these with the split, as Cramer's V without its bias, is above 0.1 and above what three
-    standard errors of a random split allow. Rows with weights count as so many as would have the
-    same errors (Kish, 1965).
+    standard errors of a random split allow. Whole weights are numbers of rows; rows with others
+    count as so many as would have the same errors (Kish, 1965).
 
     Parameters
     ----------
@@ -37,7 +37,11 @@ def is_alike(case: Case) -> bool:
     parts = [np.flatnonzero(table.split == part) for part in (TRAIN, case.split)]
     rows = np.concatenate(parts)
     weights = [table.weights[part] for part in parts]
-    effective = [float(w.sum() ** 2 / (w @ w)) for w in weights]
+    # A row that stands for several has their weight together.
+    sizes = [numbers_of_rows(table.weights)[part] for part in parts]
+    effective = [
+        float(w.sum() ** 2 / (w @ (w / size))) for w, size in zip(weights, sizes, strict=True)
+    ]
     for subset in _sets(table.n_components):
         dictionary, index = Dictionary.of(table.components[rows], subset, table.n_values)
         of_parts = np.split(index, [len(parts[0])])

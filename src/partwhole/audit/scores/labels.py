@@ -35,7 +35,8 @@ class LabelScores:
     """Rows of training and test, with their labels and weights.
 
     `q` is the share of each label in test, `prior` the one with which labels are predicted. With
-    `at_values` it is that of training, and accuracy there is that in rows with the values of test.
+    `as_in_training` it is that of training, and accuracy there is that in rows with the values of
+    test.
     `sizes` is how many rows each row stands for.
     """
 
@@ -48,7 +49,7 @@ class LabelScores:
     q: Float[np.ndarray, " k"]
     prior: Float[np.ndarray, " k"]
     per_label: Float[np.ndarray, " k"]
-    at_values: bool
+    as_in_training: bool
     copies: Copies
 
     @classmethod
@@ -110,13 +111,22 @@ class LabelScores:
         return best / best.sum()
 
     def scores(self, subset: tuple[int, ...]) -> Iterator[Score]:
-        """Yield the score with labels as in test; then as in training, if test lacks some."""
-        yield self.score(subset)
+        """Yield the scores in all of training, and in its rows with the values of test if better.
+
+        Then that with labels as in training, if the values of test predict some that it lacks.
+        """
+        cells = self._cells(subset)
+        score = self._score(subset, cells, self.as_in_training)
+        yield score
+        if not score.at_values:
+            there = self._score(subset, cells, at_values=True)
+            if there.train > score.train:
+                yield there
         lacking = (self.q == 0.0) & (self.per_label > 0.0)
         if np.count_nonzero(self.q) < 2 or not lacking.any():
             return
         prior = self.per_label / self.per_label.sum()
-        as_in_training = replace(self, prior=prior, at_values=True)
+        as_in_training = replace(self, prior=prior, as_in_training=True)
         cells, weights = as_in_training._cells(subset), self.weights[self.test]
         predicted = cells.predicted(lacking)
         # Labels that test lacks are predicted more often than if only their shares had changed.
@@ -125,26 +135,30 @@ class LabelScores:
         actual = float(weights @ predicted[cells.at] / weights.sum())
         error = np.hypot(rate_error(expected, cells.n_train), rate_error(actual, self.n_draws))
         if actual - expected > errors_of(self.case, subset) * error:
-            yield as_in_training.score(subset)
+            yield as_in_training._score(subset, cells, at_values=True)
 
     def score(self, subset: tuple[int, ...]) -> Score:
-        cells = self._cells(subset)
+        """Return the first of the scores."""
+        return next(self.scores(subset))
+
+    def _score(self, subset: tuple[int, ...], cells: _Cells, at_values: bool) -> Score:
+        """Return the score in all of training, or in its rows with the values of test."""
         right = cells.left_out_credit()
         weights = self.weights[self.test]
-        # In all of training, and in its rows with the values of test, which may be few.
-        at_values = float(weights @ cells.accuracy(right) / weights.sum())
-        gain = float(max(cells.score @ right, at_values) - self.prior.max())
-        train = at_values if self.at_values else float(cells.score @ right)
-        n_train = cells.n_at_values() if self.at_values else cells.n_train
+        train, n_train = float(cells.score @ right), cells.n_train
+        if at_values:
+            # They may be few.
+            train = float(weights @ cells.accuracy(right) / weights.sum())
+            n_train = cells.n_at_values()
+        gain = train - float(self.prior.max())
         credit = cells.credit(self.label[self.test])
         test = float(weights @ credit / weights.sum())
         guess = float(self.q.max())
         error = np.hypot(rate_error(train, n_train), rate_error(test, self.n_draws))
         # With a single label in test every guess of it would be right: its share of hits counts.
         lead, left = (train, test) if guess == 1.0 else (train - guess, test - guess)
-        is_worse = train - test > errors_of(self.case, subset) * error
-        misleads = left < KEPT * lead and is_worse
-        return Score(train, test, guess, gain, bool(misleads), train - test, self.at_values)
+        drop, allowed = train - test, float(errors_of(self.case, subset) * error)
+        return Score(train, test, guess, gain, left < KEPT * lead, drop, drop, allowed, at_values)
 
     def is_superfluous(self, subset: tuple[int, ...], others: tuple[int, ...]) -> bool:
         table, rows = self.case.table, self.train

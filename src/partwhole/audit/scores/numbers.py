@@ -87,8 +87,13 @@ class NumberScores:
         return total, np.where(total[:, None] > 0, means, self.centre)
 
     def scores(self, subset: tuple[int, ...]) -> Iterator[Score]:
-        """Yield the score by slope; or by means, where test has too few predictions for one."""
-        score = self.score(subset) or self._score_of_means(subset)
+        """Yield the score by slope; or by means, where test has too few predictions for one.
+
+        By means of single components alone: where predictions are all the same, many sets have it.
+        """
+        score = self.score(subset)
+        if score is None and len(subset) == 1:
+            score = self._score_of_means(subset)
         if score is not None:
             yield score
 
@@ -103,8 +108,22 @@ class NumberScores:
         slope, error = self._slope(means[at][known], self.test[known])
         if np.isnan(slope):
             return None
-        misleads = bool(slope + errors_of(self.case, subset) * error < KEPT)
-        return Score(train, slope, 0.0, train, misleads, _lost(train, slope))
+        return self._judged(subset, train, slope, error)
+
+    def _judged(
+        self,
+        subset: tuple[int, ...],
+        train: float,
+        slope: float,
+        error: float,
+        *,
+        at_values: bool = False,
+    ) -> Score:
+        allowed = float(errors_of(self.case, subset) * error)
+        # Slopes have long tails, and are below 1 where means are of few rows.
+        is_halved = slope + allowed < KEPT
+        lost = train * (1.0 - max(slope, LEAST_SLOPE))
+        return Score(train, slope, 0.0, train, is_halved, lost, 1.0 - slope, allowed, at_values)
 
     def _predicted(
         self, subset: tuple[int, ...]
@@ -161,8 +180,7 @@ class NumberScores:
         n_test = len(np.unique(self.case.row_combination[rows]))
         variance = left / np.isin(at_train, at).sum() + max(left, varies) / n_test
         error = float(np.sqrt(variance / square))
-        misleads = bool(slope + errors_of(self.case, subset) * error < KEPT)
-        return Score(train, slope, 0.0, train, misleads, _lost(train, slope), True)
+        return self._judged(subset, train, slope, error, at_values=True)
 
     def _slope(
         self, predicted: Float[np.ndarray, "s k"], rows: Int[np.ndarray, " s"]
@@ -241,7 +259,3 @@ class NumberScores:
         if names is not None:
             label = (self.case.table.targets[:, 0] == names[1]).astype(np.int64)
             yield from rare_groups(self.case, subset, label, self.train, self.test, share)
-
-
-def _lost(train: float, slope: float) -> float:
-    return train * (1.0 - max(slope, LEAST_SLOPE))

@@ -37,17 +37,24 @@ class Score:
     """Accuracy (or share explained, and slope) of a set of components alone.
 
     `lost` is the gain over guessing, or the share explained, in training times the part of it that
-    is lost in test. With `at_values`, `train` is that of the training rows with the values of test,
-    as they are.
+    is lost in test. `drop` is by how much the accuracy, or slope, in test is below that expected
+    from training, and `allowed` what errors allow; it misleads if less than half is kept too. With
+    `at_values`, `train` is that of the training rows with the values of test.
     """
 
     train: float
     test: float
     guess: float
     gain: float
-    misleads: bool
+    is_halved: bool
     lost: float
+    drop: float
+    allowed: float
     at_values: bool = False
+
+    def misleads(self, by_chance: float = 0.0) -> bool:
+        """Return whether it is worse in test, by more than where it is drawn at random."""
+        return self.is_halved and self.drop - by_chance > self.allowed
 
 
 def errors_of(case: Case, subset: tuple[int, ...]) -> float:
