@@ -26,6 +26,7 @@ from partwhole.networks import (
     save_network,
     tangent_kernel,
 )
+from partwhole.networks.gated_classifier import GatedClassifier
 from partwhole.networks.images.convnet import convnet
 from partwhole.networks.layer_dimensions import layer_dimensions
 from partwhole.networks.layer_salience import layer_saliences
@@ -42,6 +43,7 @@ NETWORKS = {
     "units": (GatedNetwork.draw(3, [GATES], seed=0, bias=True), POINTS),
     "chains": (GatedNetwork.draw(3, [GATES, 4, 1], seed=0, parallel=True), POINTS),
     "learned gates": (GatedNetwork.draw(3, [LearnedGates(6), 2, 1], seed=0), POINTS),
+    "gated labels": (GatedClassifier.draw(3, [GATES, 3], seed=0), POINTS),
     "diagonal": (DiagonalWeights(*RNG.normal(size=(4, 3)).astype(np.float32)), POINTS),
     "dense": (mlp(3, layers=3, width=4, nonlinearity="relu", seed=0), POINTS),
 }

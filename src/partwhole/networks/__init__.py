@@ -10,6 +10,8 @@ paths
     `network_limit`, `path_weights`, `conserved` and `architecture_cost` of gated networks.
 gated
     `flipped_gates`.
+gated_classifier
+    `GatedClassifier`, with an output for each of several labels.
 images.convnet, images.resnet, images.transformer
     `convnet`, `resnet` and `vision_transformer` of any size; `image_network` has the published.
 """
@@ -19,6 +21,7 @@ from partwhole._extras import needs
 needs("train", "partwhole.networks")
 
 from partwhole.networks import checking as checking
+from partwhole.networks import gated_classifier as gated_classifier
 from partwhole.networks import layer_dimensions as layer_dimensions
 from partwhole.networks import layer_salience as layer_salience
 from partwhole.networks import network as network
