@@ -92,16 +92,15 @@ def shortcuts(
     alike: bool | None = None
     sets = _sets(n, len(case.table.split))
     for subset in islice(sets, most):
-        scores = [score for score in compare.scores(subset) if score.gain >= effect]
+        parts = (part for size in range(1, len(subset)) for part in combinations(subset, size))
+        least = effect + max((listed.get(part, 0.0) for part in parts), default=0.0)
+        scores = [score for score in compare.scores(subset) if score.gain >= least]
         if not scores:
             continue
         misleading = next((s for s in scores if judges[0].misleads(subset, s)), None)
         if misleading is None and any(judge.finds(subset, effect) for judge in judges[1:]):
             misleading = scores[0]
         score, misleads = misleading or scores[0], misleading is not None
-        parts = [part for size in range(1, len(subset)) for part in combinations(subset, size)]
-        if parts and score.gain - max(listed.get(part, 0.0) for part in parts) < effect:
-            continue
         listed[subset] = score.gain
         others = tuple(c for c in range(n) if c not in subset)
         superfluous = len(subset) == 1 and compare.is_superfluous(subset, others)
