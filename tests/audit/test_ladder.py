@@ -51,6 +51,19 @@ def test_the_fit_of_labels_counts_weights():
     assert report.evidence[0].ladder[0].fitted == pytest.approx(right)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_labels_with_equal_outputs_share_the_fit(seed):
+    """Both labels are as frequent in every combination, whose rows differ in rounding alone."""
+    rng = np.random.default_rng(seed)
+    cells = [(a, b, c) for a in "pqr" for b in "xyz" for c in "kl" if (a, b, c) != ("p", "x", "k")]
+    rows = [(*cell, label, "train") for cell in cells
+            for label in ("yes", "no") * int(rng.integers(1, 7))]  # fmt: skip
+    data = pd.DataFrame([*rows, ("p", "x", "k", "yes", "test")], columns=[*"abc", "y", "split"])
+    report = audit_split(data, [*"abc"], "y", "split", require_order=1, add=0)
+    for rung in report.evidence[0].ladder:
+        assert rung.fitted == pytest.approx(0.5, abs=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_every_rung_is_as_by_rank(seed):
     rng = np.random.default_rng(seed)

@@ -500,8 +500,10 @@ def test_additions_are_marked_grouped_and_counted(read):
     held = {"(moon, green)", "(circle, black)", "(star, red)", "(circle, red)"}
     for i, text in enumerate(shown, 1):
         assert text.startswith(f"{i}. (")
-        name = text.removeprefix(f"{i}. ").removesuffix("held out: move it into training")
-        assert text.endswith("training") == (name in held)
+        held_out = text.removesuffix("held out: move it into training")
+        name = held_out.removesuffix("not in training or test: collect").removeprefix(f"{i}. ")
+        assert (held_out != text) == (name in held)
+        assert text.endswith(("training", "collect"))
     assert [cells[1].split(" → ")[1] for cells in first] == ["85.7 %", "100 %"]
     # Those found after them settle nothing more, and are left out.
     assert len(audit_samples.faulty().evidence[0].additions.steps) > len(first)

@@ -333,7 +333,7 @@ def test_what_the_best_sum_leaves_is_told():
 
 def test_rows_that_disagree_may_be_noise():
     frame = CASES["conflicting-duplicates"][0]
-    reason = "answers, this is expected: say how noisy (--noise), or silence the rule with"
+    reason = "this is expected: say how noisy (--noise with a number, or estimate), or silence the"
     for table in (frame, frame.astype({"target": str})):
         (finding,) = found(audit(table), "conflicting-duplicates")
         assert reason in finding.message

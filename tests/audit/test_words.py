@@ -79,8 +79,8 @@ def test_a_test_that_is_too_small_says_so():
     report = audit_split(frame, ["a", "b"], "y", "split", add=0)
     (one,) = report.evidence
     assert explained(one.case, one.solvability).endswith(
-        "This test is too small to show anything about the targets: such learners could give any "
-        "on this one combination; hold out more combinations."
+        "That says nothing of the targets here, as the test is small: training apart, such "
+        "learners could give any on this one combination; hold out more combinations."
     )
     frame = sums(6)
     (one,) = audit_split(frame, ["a", "b"], "y", "split", add=0).evidence

@@ -215,7 +215,7 @@ def _as_far_as_they_do(report: AuditReport) -> str:
     if case is None or fit >= 1.0 - float(report.settings.unexplained):
         return ""
     if case.has_labels:
-        return f", which labels {percent(fit)} of training"
+        return f", and give the right label in {percent(fit)} of training"
     return f", which explains {percent(fit)} of training (the rest is noise, or parts interact)"
 
 
@@ -445,10 +445,14 @@ def _misled(report: AuditReport) -> Iterator[str]:
 
 def _of_test(case: Case) -> str:
     """Name the rows of test that shortcuts are compared in."""
-    name, n_rows = printable(case.name), len(case.compared)
-    if n_rows == np.count_nonzero(case.table.split == case.split):
+    name, rows, has = printable(case.name), case.compared, ""
+    if len(rows) == np.count_nonzero(case.table.split == case.split):
         return name
-    return f"the {count(n_rows, 'held-out row')} of {name}"
+    label = case.table.label
+    if label is not None:
+        known = np.isin(label[rows], label[case.table.split == TRAIN])
+        rows, has = rows[known], "" if known.all() else " whose label training has"
+    return f"the {count(len(rows), 'held-out row')} of {name}{has}"
 
 
 def _correlated(report: AuditReport) -> Iterator[str]:

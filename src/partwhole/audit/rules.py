@@ -253,7 +253,7 @@ _TABLE = (
     Rule(
         "salience-limit",
         "warning",
-        "Tested labels are predicted right only while components are about equally salient.",
+        "Tested labels are predicted right only in a narrow range of saliences of a component.",
         "All held-out labels are predicted right by least squares and by the largest margin, on "
         "one hidden ReLU layer and with a Gaussian kernel; but not all of them if one component is "
         "made more or less salient by a factor up to the threshold.",

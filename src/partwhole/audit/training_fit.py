@@ -17,6 +17,8 @@ from partwhole.limits.proofs._partial_sums import partial_sums
 
 # Seconds for the fit, and numbers in the targets beyond which none is tried.
 SECONDS, MOST_NUMBERS = 1.0, 2_000_000
+# Differences of scores up to it are rounding: targets are -1 and +1.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class TrainingFit:
     ----------
     share : float
         Of the variance explained; for labels, of the rows' weight whose label has the highest
-        output. NaN if the fit was too large.
+        output, of which several share it equally. NaN if the fit was too large.
     variance : float
         What it leaves of a row, summed over outputs: the sum of squares over its degrees of
         freedom; NaN without any.
@@ -84,7 +86,10 @@ def fit_of_training(case: Case, deadline: float = float("inf")) -> TrainingFit:
             if not best.settled:
                 return TrainingFit(nan, variance, degrees)
         scores = np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
-        share = float(np.average(scores.argmax(axis=1) == table.label[rows], weights=weights))
+        share = float(
+            np.average(_credit(scores, case.row_combination[rows], table.label[rows]),
+                       weights=weights)
+        )  # fmt: skip
     return TrainingFit(share, variance, degrees)
 
 
@@ -105,6 +110,20 @@ def _fit(
     )
     largest = ConjunctionDesign(dictionaries, index, design.n_rows)
     return best_sum_of(partial_sums(largest, components, case.task.n_values), targets, budget)
+
+
+def _credit(
+    scores: Float[np.ndarray, "n k"], place: Int[np.ndarray, " n"], label: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Return 1 for rows whose label has the highest score; labels with equal ones share it.
+
+    Rows of a combination have the same scores but for rounding, of which labels are not to depend.
+    """
+    n = np.bincount(place)
+    means = np.stack([np.bincount(place, column) for column in scores.T], axis=1)
+    means = means[place] / n[place, None]
+    highest = means >= means.max(axis=1, keepdims=True) - ROUNDING
+    return highest[np.arange(len(label)), label] / highest.sum(axis=1)
 
 
 def _weighted_means(

@@ -17,6 +17,8 @@ from partwhole.limits.proofs.solvability import Solvability
 LONGEST = 60
 # Words of `Solvability.explain`.
 SUM = "sum of seen conjunctions"
+# What is done with a combination that is recommended for training.
+MOVE, COLLECT = "held out: move it into training", "not in training or test: collect"
 NOT_ALL = ", so that not all of these labels can be given"
 # What `Solvability.explain` says where the held-out targets do not matter.
 ANY_TARGETS = re.compile(
@@ -484,8 +486,8 @@ def explained(case: Case, solvability: Solvability) -> str:
     text = text.replace(f"no {SUM} separates the", f"no {learner} can give all")
     text = text.replace("Such sums could", "Such learners could")
     text = ANY_TARGETS.sub(
-        r"This test is too small to show anything about the targets: such learners could give any "
-        r"on \1; hold out more combinations.",
+        r"That says nothing of the targets here, as the test is small: training apart, such "
+        r"learners could give any on \1; hold out more combinations.",
         text,
     )
     text = text.replace(

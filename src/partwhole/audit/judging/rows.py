@@ -462,7 +462,7 @@ def conflicting_duplicates(case: Case, *, training: bool) -> Iterator[Finding]:
     )
     message += (
         " If the rows are repeated noisy measurements or answers, this is expected: say how noisy "
-        "(--noise), or silence the rule with that reason."
+        "(--noise with a number, or estimate), or silence the rule with that reason."
     )
     rule = RULES["conflicting-duplicates"]
     yield Finding(rule.id, rule.severity, message, rows, name, "")

@@ -23,6 +23,8 @@ from partwhole.audit.predictions_in_words import (
 from partwhole.audit.remainder import without_unseen
 from partwhole.audit.rules import Finding
 from partwhole.audit.wording import (
+    COLLECT,
+    MOVE,
     OPEN,
     ORDERS,
     conjunction,
@@ -374,9 +376,8 @@ def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
             if changed:
                 changes = f"determined {' -> '.join(changes_in_words[i])}"
             addition = tuple_of(evidence.case, step.values)
-            if step.held_out:
-                addition += " (held out: move it into training)"
-            yield from _item(f"{addition}{'; ' if step.held_out else ': '}{changes}")
+            where = MOVE if step.held_out else COLLECT
+            yield from _item(f"{addition} ({where}); {changes}")
             before = step.determined
     yield from _remarks(additions.remarks)
 

@@ -9,7 +9,7 @@ from partwhole.audit.case import Case
 from partwhole.audit.evidence import Addition, Evidence
 from partwhole.audit.page.sections import remarks
 from partwhole.audit.page.words import combination, number, share
-from partwhole.audit.wording import count, determined_changes
+from partwhole.audit.wording import COLLECT, MOVE, count, determined_changes
 from partwhole.page import Html, join, table, tag
 
 AIM = (
@@ -93,9 +93,7 @@ def _added(case: Case, changes: list[tuple[tuple[float, float], Addition]]) -> H
         name = f"{i}. {combination(case.task, step.values)}"
         lines.append(
             [
-                join(name, tag("small", "held out: move it into training"))
-                if step.held_out
-                else name,
+                join(name, tag("small", MOVE if step.held_out else COLLECT)),
                 " → ".join(of_shares[i - 1]),
                 *(
                     [f"{number(before[1], 3)} → {number(step.eigenvalue, 3)}"]
