@@ -59,8 +59,14 @@ def test_what_is_wrong_with_the_rest_stays_wrong():
     assert "not-solvable" in {one.rule for one in report.errors}
     plain = audit_split(table(product=True), COLUMNS, "y", "split", add=0)
     assert (
-        "Nor without the 2 of 6 held-out rows with values or labels training lacks: they do not"
+        "Nor without the 2 of 6 held-out rows with values or labels training lacks: parts do not"
         in (plain.headline)
+    )
+    # The share is that of the same combinations.
+    (finding,) = [one for one in plain.errors if one.rule == "not-solvable"]
+    assert finding.message.startswith(
+        "No learner of order 1 can answer all 4 held-out combinations of test whose values and "
+        "labels training has."
     )
 
 

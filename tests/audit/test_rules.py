@@ -315,7 +315,7 @@ def test_what_the_best_sum_leaves_is_told():
     # Of (a + b + ab / 100) on a, b in -2, -1, 1, 2: the products' variance 2.5**2, the sums' 5.
     left = 6.25e-4 / (5.0 + 6.25e-4)
     assert (
-        f"The best such learner leaves {100 * left:.3g} % of the variance of the held-out targets "
+        f"The best such learner leaves {100 * left:.3g} % of the variance of their targets "
         "unexplained; the threshold 'unexplained' allows up to 0.0001 %. If the remainder is "
         "noise, pass its standard deviation as noise (--noise), or 'estimate'."
     ) in one.message

@@ -285,7 +285,8 @@ def _without_unseen(report: AuditReport) -> Iterator[str]:
     of_total = f"{n_rows:,} of {count(total, 'held-out row')}{of_all}"
     left_out = f"the {of_total} with values or labels training lacks"
     if any(item.solvability is not None and item.solvability.solvable is False for item in rests):
-        yield f"Nor without {left_out}: {_not_a_sum(report.order)}"
+        parts = _not_a_sum(report.order).replace("they do", "parts do")
+        yield f"Nor without {left_out}: {parts} of the others"
         return
     least = float(report.settings.determined)
     n_open, n_rest, is_supported = 0, -n_rows, True

@@ -92,8 +92,8 @@ def audit(
 
     Ends with 0 when it is supported, 1 when not or not decided, 2 on bad input, 3 when partwhole
     itself failed.
-    Warnings alone end with 0 (but see --fail-on); with features, predictions at them no better than
-    guesses with 1.
+    Warnings alone end with 0 (but see --fail-on). With features, it ends with 1 too if what is
+    predicted from them is no better than guesses.
 
     For example: partwhole audit table.csv --components shape colour --target label --split split
     --html audit.html

@@ -61,15 +61,19 @@ def not_solvable(evidence: Evidence) -> Iterator[Finding]:
     higher = ""
     if case.order < case.table.n_components - 1 and may_help:
         higher = "require a higher order that the table supports, "
+    # Values and labels that training lacks are other findings.
+    asked, has = case.held_out, ""
+    if evidence.remainder is not None:
+        asked, has = asked[evidence.remainder.kept], " whose values and labels training has"
     yield finding_of(
         "not-solvable",
         case,
         f"No learner of order {case.order} can answer all "
-        f"{count(len(case.held_out), 'held-out combination')} of {name}. "
+        f"{count(len(asked), 'held-out combination')} of {name}{has}. "
         f"{_proof(case, solvability)} {_unexplained(case, solvability)}Choose "
         f"targets that such learners can give, {higher}or train a network that learns its features "
         "and check its predictions.",
-        case.rows_of(case.held_out if proof is None else proof.rows),
+        case.rows_of(asked if proof is None else proof.rows),
     )
 
 
@@ -96,8 +100,8 @@ def _unexplained(case: Case, solvability: Solvability) -> str:
         # With none allowed the search may end before the best sum.
         best = "best such learner" if tolerated > 0 else "best such learner found"
         sentence = (
-            f"The {best} leaves {100.0 * solvability.unexplained:.3g} % of the variance of the "
-            f"held-out targets unexplained; the threshold 'unexplained' allows {allowed}"
+            f"The {best} leaves {100.0 * solvability.unexplained:.3g} % of the variance of "
+            f"their targets unexplained; the threshold 'unexplained' allows {allowed}"
         )
     noise = (
         "If the remainder is noise, pass its standard deviation as noise (--noise), or 'estimate'."

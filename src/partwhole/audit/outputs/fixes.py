@@ -20,6 +20,7 @@ MOST_COMPLETIONS, MOST_PAIRS = 256, 400
 # Seconds of a processor of 2020 for rows that are tried together, and for each conjunction of each.
 # They are counted, so that what is looked for does not depend on the load of the machine.
 TOGETHER, EACH = 2e-4, 1e-7
+NOWHERE = ", in no row of training or test"
 # Parts of null functions' values below this share of them are rounding.
 TOLERANCE = 1e-7
 
@@ -70,7 +71,8 @@ class Fixes:
         nearest = self._nearest(row, free)
         if nearest is None:
             return itself
-        return f"a training row {tuple_of(case, nearest)}"
+        nowhere = "" if tuple(nearest.tolist()) in self.held_out else NOWHERE
+        return f"a training row {tuple_of(case, nearest)}{nowhere}"
 
     def _any_completion(self, row: Int[np.ndarray, " C"], free: list[int]) -> bool:
         """Return whether every row of the table's values with what training lacks determines it."""
