@@ -357,10 +357,10 @@ def _saliences(evidence: Evidence, sweep: SalienceSweep) -> Iterator[str]:
 
 def _additions(evidence: Evidence, additions: Additions) -> Iterator[str]:
     if additions.steps:
-        yield (
-            f"Combinations to add to training first ({additions.candidates:,} of "
-            f"{additions.of:,} unseen combinations tried):"
-        )
+        # A remark says how many were tried where not all were.
+        all_of = f" (all {additions.of:,} unseen combinations tried)"
+        tried = all_of if additions.candidates == additions.of else ""
+        yield f"Combinations to add to training first{tried}:"
         before = additions.determined
         shares = [before, *(step.determined for step in additions.steps)]
         changes_in_words = determined_changes(shares, len(evidence.case.held_out))

@@ -90,7 +90,8 @@ def _verdict(report: AuditReport) -> tuple[str, str, str]:
     if doubtful:
         rules = listed(doubtful, 12)
         return "open", "!", f"Training supports the tested combinations, {whom}; but see {rules}."
-    return "holds", "✓", f"Training supports the tested combinations, {whom}."
+    warned = f", with {count(len(report.warnings), 'warning')}" if report.warnings else ""
+    return "holds", "✓", f"Training supports the tested combinations, {whom}{warned}."
 
 
 def opening(report: AuditReport, failing: Sequence[Finding] = ()) -> Html:

@@ -212,11 +212,11 @@ def shortcuts(evidence: Evidence) -> Html:
             "as well without it. "
             + (
                 "Each value predicts its most probable label, with labels in their shares of the "
-                "test split; training rows are predicted from the others."
+                "test split; training rows are predicted from the others, without copies."
                 if labels
-                else "Each value predicts its mean; training rows are predicted from the others. "
-                "The slope in test is by how much targets rise there where it predicts that they "
-                "rise by 1."
+                else "Each value predicts its mean; training rows are predicted from the others, "
+                "without copies. The slope in test is by how much targets rise there where it "
+                "predicts that they rise by 1."
             )
             + (
                 " Of some, marked with a star, the training rows are those with the values of the "
