@@ -215,7 +215,7 @@ def _as_far_as_they_do(report: AuditReport) -> str:
     if case is None or fit >= 1.0 - float(report.settings.unexplained):
         return ""
     if case.has_labels:
-        return f", and give the right label in {percent(fit)} of training"
+        return f", which is right in {percent(fit)} of training"
     return f", which explains {percent(fit)} of training (the rest is noise, or parts interact)"
 
 
