@@ -17,6 +17,7 @@ from partwhole.limits.proofs.solvability import Solvability
 LONGEST = 60
 # Words of `Solvability.explain`.
 SUM = "sum of seen conjunctions"
+SETS = "values and sets of values"
 # What is done with a combination that is recommended for training.
 MOVE, COLLECT = "held out: move it into training", "not in training or test: collect"
 NOT_ALL = ", so that not all of these labels can be given"
@@ -357,17 +358,6 @@ def count(n: int, singular: str, plural: str | None = None) -> str:
     ('1 error', '1,200 rows')
     """
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
-
-
-def count_of_sets(n: int) -> str:
-    """Return how many values, pairs of values and larger sets there are, in words.
-
-    Examples
-    --------
-    >>> count_of_sets(1234)
-    '1,234 values and sets of values'
-    """
-    return f"{n:,} values and sets of values"
 
 
 def percent(share: float) -> str:

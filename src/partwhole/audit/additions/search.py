@@ -19,7 +19,7 @@ from partwhole.audit.additions.support import (
 )
 from partwhole.audit.case import Case
 from partwhole.audit.evidence import Addition, Additions
-from partwhole.audit.wording import count_of_sets
+from partwhole.audit.wording import SETS
 from partwhole.features.conjunctions import ConjunctionDesign, conjunction_sets
 from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.proofs.determination import Determination
@@ -136,7 +136,7 @@ def additions(
     elif determination.determined.all() and (n_columns := _n_columns(task, order)) > MOST_COLUMNS:
         remark = (
             "Training determines every held-out combination. Further gains of an addition are not "
-            f"computed for {count_of_sets(n_columns)} (more than {MOST_COLUMNS:,})."
+            f"computed for {n_columns:,} {SETS} (more than {MOST_COLUMNS:,})."
         )
     if remark:
         empty = (float("nan"), 0, of, 0, process_time() - start, (remark,))
@@ -232,7 +232,7 @@ class _Search:
             else:
                 coarse = CoarseSupport.of(kernel, design, len(train), len(held_out))
                 remarks.append(
-                    f"With {count_of_sets(design.shape[1])} (more than {MOST_COLUMNS:,}) the "
+                    f"With {design.shape[1]:,} {SETS} (more than {MOST_COLUMNS:,}) the "
                     "eigenvalue is not computed, and the expected error ignores that they overlap."
                 )
         search = cls(

@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Int
 
 from partwhole.audit.case import Case
-from partwhole.audit.wording import count_of_sets
+from partwhole.audit.wording import SETS
 from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.order_sweep import OrderProblem
 from partwhole.tasks import Task
@@ -125,7 +125,7 @@ def grading_in_words(case: Case) -> str:
     if grading_of(case) is None:
         return (
             f"the order of {names} is not in the predictions: at order {case.order} it has more "
-            f"than {count_of_sets(MOST_CONJUNCTIONS)}; put the values in bins"
+            f"than {MOST_CONJUNCTIONS:,} {SETS}; put the values in bins"
         )
     return (
         f"values of {names} are more alike the nearer they are, in a straight line from equal ones "

@@ -10,7 +10,7 @@ import numpy as np
 
 from partwhole._types import Real
 from partwhole.audit.prediction.salience_sweep import network_kernel
-from partwhole.audit.wording import count_of_sets
+from partwhole.audit.wording import SETS
 from partwhole.features.order_kernel import OrderKernel
 from partwhole.limits.order_sweep import OrderProblem
 from partwhole.limits.solvers.sparse_primal import COARSE_COLUMNS
@@ -46,7 +46,7 @@ def range_of(
     """Return axis, representations, and remarks on omissions."""
     task, remarks = problem.task, []
     is_large = problem.n_columns > COARSE_COLUMNS
-    many = f"training has {count_of_sets(problem.n_columns)} (more than {COARSE_COLUMNS:,})"
+    many = f"training has {problem.n_columns:,} {SETS} (more than {COARSE_COLUMNS:,})"
     reason = many
     fewer = is_large
     if fit == "margin":
