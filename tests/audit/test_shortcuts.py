@@ -110,7 +110,7 @@ def test_labels_are_counted_as_by_hand(seed, n_labels):
     given = table(rows, split, label, tuple("abc"[:n_labels]))
     scores = comparison(given.case(1, 1))
     for subset in ((0,), (1,), (2,), (0, 2)):
-        item = scores.score(subset)
+        item = next(scores.scores(subset))
         expected = labels_by_hand(given, subset)
         assert (item.train, item.test, item.guess) == pytest.approx(expected, abs=1e-12)
 

@@ -137,10 +137,6 @@ class LabelScores:
         if actual - expected > errors_of(self.case, subset) * error:
             yield as_in_training._score(subset, cells, at_values=True)
 
-    def score(self, subset: tuple[int, ...]) -> Score:
-        """Return the first of the scores."""
-        return next(self.scores(subset))
-
     def _score(self, subset: tuple[int, ...], cells: _Cells, at_values: bool) -> Score:
         """Return the score in all of training, or in its rows with the values of test."""
         right = cells.left_out_credit()
