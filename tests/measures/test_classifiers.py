@@ -131,10 +131,10 @@ KNOWN = [
 def test_of_known_noise_accuracies_are_those_of_trained_classifiers(
     p, m, noise, correlated, classifier, label
 ):
-    """Means of 4 worlds of 40 trained each: standard errors of a condition's up to .015."""
+    """Means of 2 worlds of 40 trained each: standard errors of a condition's up to .015."""
     y = LABELS[label]
     predicted, measured, sizes = [], [], []
-    for seed in range(4):
+    for seed in range(2):
         rng, means, covariance = world(seed, p, noise=noise, correlated=correlated)
         counts = np.where(CORNER, 0, rng.integers(m // 2, 3 * m // 2 + 1, 16))
         answers = classifier.answers(exact(means, covariance, counts), counts, y[:, None])
@@ -162,7 +162,7 @@ def test_lda_of_several_labels_is_that_of_trained_ones():
     label = GRID.sum(axis=1) * 3 // 7
     y = np.where(np.eye(3)[label] > 0, 1.0, -1.0)
     differences, gaps = [], []
-    for seed in range(4):
+    for seed in range(2):
         rng, means, covariance = world(seed, 60, correlated=True)
         counts = np.where(MIDDLE, 0, rng.integers(10, 31, 16))
         answers = LDA(0.1).answers(exact(means, covariance, counts), counts, y)
@@ -254,9 +254,9 @@ FROM_TRIALS = [
 
 @pytest.mark.parametrize(("p", "m", "classifier", "largest"), FROM_TRIALS)
 def test_accuracies_are_predicted_from_trials_alone(p, m, classifier, largest):
-    """Accuracies over training sets of 6 worlds, from two recordings of each."""
+    """Accuracies over training sets of 4 worlds, from two recordings of each."""
     y, errors = LABELS["sum"], []
-    for seed in range(6):
+    for seed in range(4):
         rng, means, covariance = world(seed, p)
         predicted, shares = [], []
         for recording in range(10):

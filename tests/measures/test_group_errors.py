@@ -23,7 +23,7 @@ def products(pairs, half, squared):
 
 @pytest.mark.parametrize("pairs", [COMPLETE, INCOMPLETE], ids=["complete", "incomplete"])
 def test_covariance_is_that_of_parts_of_groups_and_pairs(pairs):
-    # 4,000 draws; standard errors are taken from them.
+    # 2,000 draws; standard errors are taken from them.
     rng = np.random.default_rng(5)
     mixing, of_pairs = rng.normal(size=(2, 4, 4))
     incidence = np.zeros((len(pairs), 6))
@@ -34,7 +34,7 @@ def test_covariance_is_that_of_parts_of_groups_and_pairs(pairs):
     alone = np.sum(incidence.sum(axis=0) ** 2) * mixing @ mixing.T
     together = len(pairs) * of_pairs @ of_pairs.T
     estimates = []
-    for _ in range(4000):
+    for _ in range(2000):
         parts = incidence @ rng.normal(size=(6, 4)) @ mixing.T
         parts += rng.normal(size=(len(pairs), 4)) @ of_pairs.T
         half = np.column_stack([parts[:, :3], np.zeros(len(pairs))])

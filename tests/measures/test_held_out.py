@@ -189,7 +189,7 @@ def test_a_component_is_named_in_place_of_all():
 def test_determined_are_conditions_in_the_span_of_the_others(held_out):
     """Of two neurons, whose answers are in closed form."""
     rng = np.random.default_rng(5)
-    for seed in range(8):
+    for seed in range(4):
         cells = np.array(list(product(range(3), range(3), range(2))))
         cells = cells[np.sort(rng.choice(18, rng.integers(6, 12), replace=False))]
         measured = recording(seed, (3, 3, 2), 2, 3, cells=cells)
@@ -215,10 +215,10 @@ def test_saliences_predict_what_overlap_representations_answer():
 
 
 def test_predictions_hold_over_experiments():
-    # 40 experiments of 9 conditions: the standard error of the mean difference is .005. With few
+    # 16 experiments of 9 conditions: the standard error of the mean difference is .008. With few
     # neurons no larger penalty is looked for, which others test.
     predicted, measured, inside = [], [], []
-    for seed in range(40):
+    for seed in range(16):
         readouts = held_out_readouts(recording(seed, (3, 3), 30, 10, 3.0), ridge=1.0)
         predicted.append(readouts.accuracy.mean())
         measured.append(readouts.measured_accuracy.mean())
@@ -273,15 +273,17 @@ def test_verdicts_hold_in_other_recordings():
             grid = np.array([[a, b] for a in range(4) for b in range(4)])
             means = np.sqrt(0.4) * (first[grid[:, 0]] + second[grid[:, 1]]) + np.sqrt(0.2) * both
             index = np.repeat(np.arange(16), repeats)
-            here, again = (
-                held_out_readouts(
-                    from_trials(
-                        means[index] + noise * rng.normal(size=(len(index), 20)), grid[index]
-                    )
-                )
-                for _ in range(2)
-            )
-            right = again.measured.reshape(16, 2, 4).argmax(axis=2) == grid
+            x, again = (means[index] + noise * rng.normal(size=(len(index), 20)) for _ in range(2))
+            here = held_out_readouts(from_trials(x, grid[index]))
+            targets = np.hstack([np.eye(4)[grid[index, c]] for c in range(2)])
+            answers = [
+                Ridge(alpha=np.var(again, axis=0).mean())
+                .fit(again[index != c], targets[index != c])
+                .predict(again[index == c])
+                .mean(axis=0)
+                for c in range(16)
+            ]
+            right = np.reshape(answers, (16, 2, 4)).argmax(axis=2) == grid
             sure += right[here.certainty >= 0.975].tolist()
             exact = replace(here)
             vars(exact)["prediction_variance"] = 0.0
@@ -293,7 +295,7 @@ def test_verdicts_hold_in_other_recordings():
 
 def test_answers_with_a_larger_penalty_are_right():
     right, before = [], []
-    for seed in range(10):
+    for seed in range(6):
         measured = recording(seed, n_neurons=90, repeats=8, noise=2.5)
         readouts = held_out_readouts(measured)
         if readouts.larger_certainty is None:
@@ -311,8 +313,8 @@ def test_answers_with_a_larger_penalty_are_right():
                 [answers[:, :3].argmax(axis=1), answers[:, 3:].argmax(axis=1)], axis=1
             )
             hits += (decided == conditions)[settled].tolist()
-    # 97.5 % or more; of some two hundred answers all but one are, a standard error of half a %.
-    assert len(right) > 150
+    # 97.5 % or more; of some hundred and twenty answers all but one are.
+    assert len(right) > 90
     assert np.mean(right) > 0.975
     assert np.mean(right) > np.mean(before)
 
@@ -388,7 +390,7 @@ def test_pairs_are_all_of_them():
 # many as trials, 160 of 200: there it was 1.5.
 @pytest.mark.parametrize(("n_neurons", "noise", "most"), [(60, 1.0, 1.25), (200, 0.3, 2.0)])
 def test_left_out_neurons_say_how_predictions_vary_over_populations(n_neurons, noise, most):
-    # The deviation of 20 populations has a standard error of 16 %, less over 16 conditions: three
+    # The deviation of 14 populations has a standard error of 20 %, less over 16 conditions: three
     # times 20 were within 5 % of one another. Estimates scatter by 20 %, so that a few suffice.
     # Of many neurons 8 conditions are held out, two of every value.
     rows = np.repeat(list(product(range(4), range(4))), 10, axis=0)
@@ -396,14 +398,14 @@ def test_left_out_neurons_say_how_predictions_vary_over_populations(n_neurons, n
     sets = np.array([(rows == r).all(axis=1) for r in rows[::10] if r[0] == r[1] or sum(r) == 3])
     held_out = "each" if n_neurons < 100 else sets
     predicted, estimates = [], []
-    for seed in range(20):
+    for seed in range(14):
         rng = np.random.default_rng(seed)
         means = sum(0.6 * rng.normal(size=(4, n_neurons))[rows[:, c]] for c in range(2))
         means = means + 0.45 * rng.normal(size=(16, n_neurons))[4 * rows[:, 0] + rows[:, 1]]
         trials = from_trials(means + noise * rng.normal(size=means.shape), rows)
-        readouts = held_out_readouts(trials, target, held_out=held_out, over_neurons=seed < 6)
+        readouts = held_out_readouts(trials, target, held_out=held_out, over_neurons=seed < 4)
         predicted.append(readouts.predicted)
-        if seed < 6:
+        if seed < 4:
             estimates.append(readouts.over_neurons)
             assert readouts.budget["neurons"] ** 2 == pytest.approx(readouts.over_neurons)
     across = np.sqrt(np.var(predicted, axis=0, ddof=1).mean())
@@ -413,12 +415,11 @@ def test_left_out_neurons_say_how_predictions_vary_over_populations(n_neurons, n
     assert "neurons" not in readouts.budget
 
 
-@pytest.mark.parametrize("n_neurons", [8, 25, 150])
+@pytest.mark.parametrize("n_neurons", [5, 25, 80])
 @pytest.mark.parametrize("classifier", [None, LDA(0.2), SVM(0.01, loss="squared_hinge")])
 def test_neurons_that_are_silent_or_stuck_change_nothing(n_neurons, classifier):
     """Fewer neurons than training conditions, more, and more than trials."""
-    shape = (2, 2, 4) if classifier is None else (2, 2, 3)
-    plain = recording(n_neurons=n_neurons, shape=shape)
+    plain = recording(n_neurons=n_neurons, shape=(2, 2, 2))
     stuck = np.full((plain.n_trials, 6), [0.0, 1e6 / 3, -2.5, 0.1, 1e-9, 7.0])
     more = from_trials(np.hstack([stuck, plain.responses]), plain.components)
     targets = plain.names[0] if isinstance(classifier, SVM) else None

@@ -117,7 +117,7 @@ def test_incomplete_designs_have_no_bias():
     rows, means = rows[triangle], means[triangle]
     true = marginal_variances(record(rng, rows, means, 2, noise=0.0))
     estimates = [
-        list(marginal_variances(record(rng, rows, means, 3)).variances.values()) for _ in range(200)
+        list(marginal_variances(record(rng, rows, means, 3)).variances.values()) for _ in range(100)
     ]
     error = np.std(estimates, axis=0) / np.sqrt(len(estimates))
     difference = np.mean(estimates, axis=0) - list(true.variances.values())
@@ -129,7 +129,7 @@ def test_incomplete_designs_have_no_bias():
 )
 def test_intervals_over_trials_cover_the_truth(counts, noise, offset):
     rng = np.random.default_rng(3)
-    n = 200
+    n = 120
     covered = np.zeros(3)
     for _ in range(n):
         rows, means = population(rng)
@@ -144,9 +144,9 @@ def test_intervals_over_neurons_cover_the_mean_over_populations():
     rng = np.random.default_rng(4)
     true = np.mean([
         list(marginal_variances(record(rng, *population(rng), 2, noise=0.0)).shares.values())
-        for _ in range(300)
+        for _ in range(150)
     ], axis=0)  # fmt: skip
-    n = 100
+    n = 80
     covered = {"trials": np.zeros(3), "neurons": np.zeros(3)}
     for _ in range(n):
         recording = record(rng, *population(rng), 10)

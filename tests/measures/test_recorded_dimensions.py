@@ -130,7 +130,7 @@ def test_few_trials_of_like_noise_have_little_bias(counts):
     kernel = centred @ centred.T
     true = np.array([np.trace(kernel), np.trace(kernel) ** 2, np.sum(kernel**2)])
     estimates = []
-    for _ in range(800):
+    for _ in range(400):
         recording = record(rng, rows, means, counts, noise=spread)
         means_of = condition_means(recording)
         of = moments(means_of)
@@ -146,7 +146,7 @@ def test_offsets_of_runs_count_in_products_across_runs_alone():
     rng = np.random.default_rng(3)
     rows, means = population(rng, (3, 3), neurons=40)
     across, within = [], []
-    for _ in range(150):
+    for _ in range(80):
         recording = record(rng, rows, means, 6, noise=0.7, offset=0.0)
         # Offsets of some conditions, which are left when the mean over conditions is taken away.
         offsets = np.where(recording.components[:, :1] == 0, rng.normal(size=(6, 40))[
@@ -165,7 +165,7 @@ def test_offsets_of_runs_count_in_products_across_runs_alone():
 def test_few_runs_are_near_and_noted(count):
     rng = np.random.default_rng(3)
     rows, means = population(rng, (3, 3), neurons=40)
-    recordings = [record(rng, rows, means, count, noise=0.7, offset=1.0) for _ in range(100)]
+    recordings = [record(rng, rows, means, count, noise=0.7, offset=1.0) for _ in range(60)]
     values = [recorded_dimensions(recording) for recording in recordings]
     assert np.mean([dimensions.value for dimensions in values]) == pytest.approx(
         ratio(means), rel=0.05
@@ -191,7 +191,7 @@ def test_intervals_over_trials_cover_the_truth(counts, noise, offset):
 def test_intervals_over_neurons_cover_the_mean_over_populations():
     rng = np.random.default_rng(5)
     true = np.mean([ratio(population(rng)[1]) for _ in range(1000)])
-    n = 200
+    n = 120
     covered = {"trials": 0, "neurons": 0}
     for _ in range(n):
         recording = record(rng, *population(rng), 8)

@@ -66,11 +66,11 @@ ESTIMATES = [(60, 200, 0.3), (60, 200, 0.01), (150, 200, 0.5), (200, 60, 30.0), 
 
 @pytest.mark.parametrize(("p", "degrees", "kappa"), ESTIMATES)
 def test_functions_of_estimates_are_those_of_the_truth(p, degrees, kappa):
-    """Means over 200 estimates, to four standard errors and the order of 1 / degrees."""
+    """Means over 100 estimates, to four standard errors and the order of 1 / degrees."""
     rng, covariance, rows = world(1, p)
     root = np.linalg.cholesky(covariance)
     entries, traces, of_noise = [], [], []
-    for _ in range(200):
+    for _ in range(100):
         noise = NoiseSpectrum.unbiased(rng.normal(size=(degrees, p)) @ root.T, degrees)
         functions = Estimate(noise.spectrum, degrees).at(kappa)
         entries.append(between(functions, noise, rows))
@@ -79,7 +79,7 @@ def test_functions_of_estimates_are_those_of_the_truth(p, degrees, kappa):
     expected = whole_functions(covariance, kappa)
     truth = rows @ expected @ rows.T
     scale = np.sqrt(np.einsum("caa,cbb->cab", truth, truth))
-    error = np.std(entries, axis=0) / np.sqrt(200)
+    error = np.std(entries, axis=0) / np.sqrt(100)
     assert np.all(np.abs(np.mean(entries, axis=0) - truth) < 4 * error + 2 / degrees * scale)
     np.testing.assert_allclose(
         np.mean(traces, axis=0), np.trace(expected, axis1=1, axis2=2), rtol=2 / degrees
@@ -93,7 +93,7 @@ def test_estimates_on_both_sides_are_larger_by_the_inflation(p, degrees, kappa):
     rng, covariance, rows = world(2, p)
     root = np.linalg.cholesky(covariance)
     sides, inflations = [], []
-    for _ in range(100):
+    for _ in range(64):
         residuals = rng.normal(size=(degrees, p)) @ root.T
         noise = NoiseSpectrum.unbiased(residuals, degrees)
         functions = Estimate(noise.spectrum, degrees).at(kappa)
@@ -105,7 +105,7 @@ def test_estimates_on_both_sides_are_larger_by_the_inflation(p, degrees, kappa):
         inflations.append(functions.inflation)
     truth = rows @ whole_functions(covariance, kappa)[1] @ rows.T
     expected = np.mean(inflations) * np.diag(truth)
-    error = np.std(sides, axis=0).diagonal() / 10
+    error = np.std(sides, axis=0).diagonal() / 8
     assert np.all(np.abs(np.diag(np.mean(sides, axis=0)) - expected) < 4 * error + 0.02 * expected)
 
 

