@@ -7,6 +7,7 @@ their limit, up to the inputs' condition (2.7) and the published digits (5e-7).
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -52,9 +53,15 @@ def velocity(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.concatenate([push * v, push * w, -push * r, -push * u])
 
 
+@cache
+def finetuned_path(setting: tuple[float, float, float]):
+    """Return the flow to where the targets are fitted."""
+    return flow(Diagonal(finetuned(*setting), X, Y), until=1e-18)
+
+
 @pytest.mark.parametrize("setting", list(SHEET))
 def test_finetuning_ends_at_the_published_coefficients(setting):
-    path = flow(Diagonal(finetuned(*setting), X, Y), until=1e-18)
+    path = finetuned_path(setting)
     told, error = SHEET[setting]
     expected = np.array(told.split(), dtype=float)
     end = path.end.coefficients
@@ -72,7 +79,7 @@ def test_finetuning_ends_at_the_published_coefficients(setting):
 )
 def test_how_far_the_published_penalty_is_off(setting, published, without_tilt):
     gamma, _, c = setting
-    end = flow(Diagonal(finetuned(*setting), X, Y), until=1e-18).end.coefficients
+    end = finetuned_path(setting).end.coefficients
     width, tilt = width_and_tilt(*finetuned(*setting))
 
     def off(width):
@@ -93,7 +100,7 @@ def test_rescaling_weights_and_targets_rescales_the_answer():
     assert np.abs(gap).max() < 1e-9
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_both_routes_take_the_same_path(seed):
     weights, x, y = drawn(seed)
     times = np.array([0.0, 0.2, 1.0, 5.0])
@@ -120,7 +127,7 @@ def test_the_flow_conserves_what_descent_lets_drift():
     path = flow(Diagonal(weights, x, y), np.linspace(0, 20, 41))
     assert drift(path) < 1e-11
     drifts = []
-    for step in (1e-2, 1e-3):
+    for step in (2e-2, 2e-3):
         theta = np.concatenate(weights)
         for _ in range(round(20 / step)):
             theta = theta + step * velocity(theta, x, y)
@@ -346,11 +353,8 @@ def test_what_is_refused(change, text):
 
 @pytest.mark.parametrize(
     ("scale", "seed"),
-    [
-        (1e-8, 0), (1e-8, 3), (1e-12, 1), (1e-12, 5), (1e-16, 0), (1e-16, 3), (1e-30, 1),
-        (1e-30, 5), (1e-100, 0), (1e-100, 3),
-    ],
-)  # fmt: skip
+    [(1e-8, 3), (1e-12, 1), (1e-16, 0), (1e-30, 5), (1e-100, 0), (1e-100, 3)],
+)
 def test_weights_as_small_as_numbers_are_followed_to_the_fit(scale, seed):
     """No step tries weights beyond all numbers, and no solver warns.
 

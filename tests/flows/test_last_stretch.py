@@ -24,11 +24,11 @@ def drawn(seed, n=5, d=10, n_aux=None):
 @pytest.mark.parametrize(("seed", "n_aux"), [(0, None), (1, 7)])
 def test_it_ends_where_the_flow_goes_on_to(seed, n_aux):
     tasks = drawn(seed, n_aux=n_aux)
-    start = DiagonalWeights.constant(10, 0.1, n_tasks=2)
-    paths = [
-        flow(Diagonal(start, tasks=tasks, shares=(0.5, 0.5)), until=until, rtol=1e-8, atol=1e-11)
-        for until in (1e-4, 1e-6, 1e-14)
-    ]
+    weights, paths = DiagonalWeights.constant(10, 0.1, n_tasks=2), []
+    for until in (1e-4, 1e-6, 1e-14):
+        system = Diagonal(weights, tasks=tasks, shares=(0.5, 0.5))
+        paths.append(flow(system, until=until, rtol=1e-8, atol=1e-11))
+        weights = paths[-1].end
     aim = paths[-1].states[-1]
     for path in paths[:-1]:
         end = tangent_end(path.end, tasks)

@@ -101,10 +101,10 @@ def test_larger_diagrams_are_worked_off_in_parts(diagram, monkeypatch):
     np.testing.assert_allclose(parts.amplitude, diagram.amplitude, rtol=0, atol=1e-6)
 
 
-def test_times_may_be_chosen(diagram):
+def test_times_may_be_chosen():
     args = (np.array([0.3]), np.array([0.1]), np.array([0.95]))
-    fine = swing_diagram(*args, times=np.linspace(0.0, 20.0, 40_001))
-    assert float(fine.amplitude[0, 0, 0]) == pytest.approx(0.2286, abs=1e-4)
+    even = swing_diagram(*args, times=np.linspace(0.0, 20.0, 800))
+    assert float(even.amplitude[0, 0, 0]) == pytest.approx(0.2286, abs=1e-4)
     early = swing_diagram(*args, times=np.linspace(0.0, 1.0, 800))
     assert float(early.amplitude[0, 0, 0]) == 0.0
 

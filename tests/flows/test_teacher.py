@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pytest
+from dynamics_oracles import rk4
 from scipy.integrate import quad, solve_ivp
 
 from partwhole._checks import InputError
@@ -110,7 +111,7 @@ def test_one_layer_follows_a_teacher_and_ends_at_least_squares(biased):
 
 def test_the_identity_is_the_teacher_whose_cross_covariance_is_the_second_moment():
     weights = [RNG.normal(size=(3, 4)), RNG.normal(size=(4, 3))]
-    one, other = (flow(Deep(weights, A, c), TIMES, **TIGHT) for c in (None, A))
+    one, other = (descend(Deep(weights, A, c), 200, 0.02) for c in (None, A))
     np.testing.assert_allclose(one.states, other.states, rtol=0, atol=1e-9)
     np.testing.assert_allclose(one.losses, other.losses, rtol=0, atol=1e-9)
     w0, bias = RNG.normal(size=(4, 4)), RNG.normal(size=4)
@@ -163,6 +164,27 @@ def test_modes_of_two_layers_are_those_of_saxe():
     np.testing.assert_allclose(flow(scaled, times / 4).states, path.states, atol=1e-8)
 
 
+def test_balanced_layers_of_a_commuting_start_are_the_tied_network():
+    # W1 = W2' stays so only where W and A commute; the tied flow is then twice as fast.
+    root, a, times = np.diag([0.3, 0.2, 0.0, 0.0]), np.diag([2.0, 0.5, 1.0, 1.0]), TIMES[:4]
+    path = flow(Deep([root[:3], root[:, :3]], a, a), times)
+    tied = rk4(root, a, 1 / 200, 600)  # paper time, in which untied balanced layers move
+    places = (200 * times).round().astype(int)
+    np.testing.assert_allclose(path.states, tied[places], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("start", [1e-12, 1e-20, 1e-30])
+def test_small_starts_are_followed_to_relative_accuracy(start):
+    """Two balanced layers are the tied network: logistic curves in gradient time."""
+    times = np.log(1 / start) / 2 * np.array([0.25, 0.5, 1.0])
+    grown = start * np.exp(2 * np.outer(times, [2.0, 1.0]))
+    root = np.sqrt(start) * np.diag([1.0, 1.0, 0.0, 0.0])
+    a = np.diag([2.0, 1.0, 1.0, 1.0])
+    path = flow(Deep([root[:3], root[:, :3]], a, a), times)
+    found = np.diagonal(path.states, axis1=1, axis2=2)
+    np.testing.assert_allclose(found[:, :2], grown / (1 - start + grown), rtol=1e-7)
+
+
 def test_modes_of_more_layers_wait_longer():
     strengths, start = np.array([2.0, 0.5]), np.array([0.05, 0.2])
     (layers, u, v), depth = aligned(SHAPES, start), len(SHAPES)
@@ -211,12 +233,12 @@ def test_turned_outputs_are_turned_answers():
 def test_many_networks_follow_one_teacher_each_alone():
     many = [drawn(seed)[0] for seed in range(3)]
     stacked = [np.stack(layer) for layer in zip(*many, strict=True)]
-    paths = flow(Deep(stacked, A, C), TIMES)
-    assert paths.losses.shape == (3, len(TIMES))
+    paths = descend(Deep(stacked, A, C), 100, 0.05, record=[0, 10, 100])
+    assert paths.losses.shape == (3, 3)
     for i, weights in enumerate(many):
-        alone = flow(Deep(weights, A, C), TIMES)
-        np.testing.assert_allclose(paths.states[i], alone.states, rtol=0, atol=1e-8)
-        np.testing.assert_allclose(paths.losses[i], alone.losses, rtol=0, atol=1e-8)
+        alone = descend(Deep(weights, A, C), 100, 0.05, record=[0, 10, 100])
+        np.testing.assert_allclose(paths.states[i], alone.states, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(paths.losses[i], alone.losses, rtol=0, atol=1e-12)
 
 
 def test_a_narrow_layer_bounds_what_is_learned_of_a_teacher():

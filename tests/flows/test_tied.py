@@ -389,12 +389,19 @@ def test_squared_signals_are_their_own_second_moment():
     np.testing.assert_array_equal(flow(Tied(w0, a, 2), SHORT).states, squared.states)
 
 
+FEW = 256  # steps, which suffice for short times
+
+
+def several() -> np.ndarray:
+    return np.stack([drawn(seed)[0] for seed in range(4)]).reshape(2, 2, 3, 3)
+
+
 def test_many_at_once_are_each_alone():
-    starts = np.stack([drawn(seed)[0] for seed in range(4)]).reshape(2, 2, 3, 3)
-    a, b = np.diag([2.0, 1.0, 0.5]), np.diag([1.0, 1.0, 0.1])
-    shared = flow(Tied(starts, a), SHORT)
+    starts, a, b = several(), np.diag([2.0, 1.0, 0.5]), np.diag([1.0, 1.0, 0.1])
+    shared = flow(Tied(starts, a), SHORT, max_steps=FEW)
+    assert shared.outcome is FlowOutcome.REACHED
     assert shared.states.shape == (2, 2, len(SHORT), 3, 3)
-    own = flow(Tied(starts, np.stack([[a, b], [b, a]])), SHORT)
+    own = flow(Tied(starts, np.stack([[a, b], [b, a]])), SHORT, max_steps=FEW)
     for i, j in np.ndindex(2, 2):
         alone = flow(Tied(starts[i, j], a), SHORT).states
         np.testing.assert_allclose(shared.states[i, j], alone, rtol=0, atol=1e-10)
@@ -423,12 +430,12 @@ def test_arguments_are_left_alone_and_so_is_the_setting_of_jax():
 
 
 def test_running_out_of_steps_is_an_outcome():
-    w0, a, _ = drawn(6)
-    path = flow(Tied(w0, a), SHORT, max_steps=5)
+    path = flow(Tied(several(), np.diag([2.0, 1.0, 0.5])), 1e5 * SHORT, max_steps=FEW)
     assert path.outcome is FlowOutcome.MAX_STEPS
     assert "raise max_steps" in path.outcome.value
-    assert np.isfinite(path.states[0]).all()
-    assert np.isnan(path.states[-1]).all()
+    assert path.notes == ("4 of 4 flows ran out of steps, the first at 0",)
+    assert np.isfinite(path.states[:, :, 0]).all()
+    assert np.isnan(path.states[:, :, -1]).all()
 
 
 EYE = np.eye(2) / 10

@@ -71,7 +71,7 @@ def test_recorded_predictions(means, size, told, highest):
 
 @pytest.mark.parametrize(("means", "size", "told", "lowest", "highest"), MEASURED)
 def test_recorded_measurements_and_how_near_the_forecast_comes(means, size, told, lowest, highest):
-    probe, times = np.array(means, dtype=float), np.linspace(0, 11, 8801)
+    probe, times = np.array(means, dtype=float), np.linspace(0, 11, 8001)
     path = flow(Tied(two_concepts(size, 0.5), np.diag(two_signals(*means))), times)
     (peak,) = extrema(times, path.states[:, 0, 1])
     halves = [crossing(times, path.states[:, k, k]) for k in range(2)]

@@ -13,9 +13,8 @@ import pytest
 from partwhole import tasks
 from partwhole._checks import InputError
 from partwhole.measures.dimensions import participation_ratio, shared_dimensions
-from partwhole.networks import Architecture, activations, image_network
-from partwhole.networks.images.layers import BatchNorm, Pass, trained
-from partwhole.networks.images.transformer import vision_transformer
+from partwhole.networks import Architecture, ImageNetwork, activations, image_network
+from partwhole.networks.images.layers import BatchNorm, Drawn, Dropout, Flatten, Pass, trained
 from partwhole.networks.layer_dimensions import layer_dimensions
 from partwhole.tasks.images.digits import digit_images
 
@@ -115,10 +114,9 @@ def test_rescaling_changes_nothing_ahead_of_batch_normalisation():
 
 
 def test_dropout_is_off_and_without_batch_normalisation_there_is_no_choice():
-    # Small, since each layer is compiled by itself.
-    before = vision_transformer(
-        (8, 8, 1), patch=4, width=8, depth=1, heads=2, head_width=4, hidden=16, dropout=0.1, seed=0
-    )
+    drawn = Drawn(np.random.default_rng(0), "he")
+    parts = (Flatten(), drawn.dense(64, 8), Dropout(0.5), drawn.dense(8, 4))
+    before = ImageNetwork(parts, ("flat", "hidden", "dropout", "out"), (8, 8, 1))
     after = moved(before)
     either = [
         layer_dimensions(before, after, IMAGES, statistics=each) for each in ("inference", "batch")

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 from descents import followed
+from vector_models import vector_model
 
 from partwhole._checks import InputError
 from partwhole.features import HalfspaceGates, ReLUGates
@@ -196,7 +197,7 @@ def test_diffusion_models_come_back_bit_by_bit(name, options, tmp_path):
 
 
 def test_a_loaded_diffusion_model_trains_on(tmp_path):
-    model = diffusion_model("vector", condition=2, schedule="learned", seed=0)
+    model = vector_model(learned=True)
     save_network(model, tmp_path / "model.npz")
     points = np.random.default_rng(0).normal(size=(32, 2)).astype(np.float32)
     training = Training.published("diffusion", steps=3, batch=8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 
 import numpy as np
@@ -25,11 +25,18 @@ ROTATED = StructuredIdentity([2, 4], [0.2, 0.2], dimension=3, origin=True, rotat
 # One shape of networks, seeds and records, so that flows are compiled once.
 DEEP, RELU = Architecture(2, 4), Architecture(2, 4, "relu")
 STEPS = [0, 5, 20, 60, 160]
+LINEAR = Architecture()
+
+
+@cache
+def rotated(architecture, rate):
+    """Return runs on the rotated task, with what theory foresees of them."""
+    runs = trained(ROTATED, architecture, rate, seeds=[0, 1], record=STEPS)
+    return runs, beside_theory(runs)
 
 
 def test_one_layer_follows_the_closed_form():
-    runs = trained(ROTATED, Architecture(), 0.05, seeds=[0, 1], record=STEPS)
-    comparison = beside_theory(runs)
+    runs, comparison = rotated(LINEAR, 0.05)
     turn = ROTATED.rotation_matrix
     w, b = (np.asarray(part, dtype=float) for part in runs.start.end_to_end())
     for k in range(2):
@@ -44,8 +51,7 @@ def test_one_layer_follows_the_closed_form():
 
 
 def test_it_starts_where_the_networks_start():
-    runs = trained(ROTATED, DEEP, 0.01, seeds=[0, 1], record=STEPS)
-    comparison = beside_theory(runs)
+    _, comparison = rotated(DEEP, 0.01)
     # Weights are single precision, and so is what the networks answered.
     np.testing.assert_allclose(comparison.outputs[:, 0], comparison.trained[:, 0], atol=1e-5)
 
@@ -94,7 +100,7 @@ def test_the_table_says_what_the_arrays_say():
 
 def test_a_truncated_task_takes_the_samples_moments():
     task = replace(ROTATED, scales=[0.5, 0.5], truncation=1.0)
-    runs = trained(task, Architecture(), 0.01, seeds=[0, 1], record=STEPS)
+    runs = trained(task, LINEAR, 0.01, seeds=[0, 1], record=STEPS)
     comparison = beside_theory(runs)
     w, b = (np.asarray(part, dtype=float) for part in runs.start.end_to_end())
     turn, samples = task.rotation_matrix, [task.sample(seed) for seed in (0, 1)]
@@ -109,16 +115,14 @@ def test_a_truncated_task_takes_the_samples_moments():
 
 
 def test_relu_networks_stand_beside_the_linear_one_and_say_so():
-    runs = trained(ROTATED, RELU, 0.01, seeds=[0, 1], record=STEPS)
-    comparison = beside_theory(runs)
+    _, comparison = rotated(RELU, 0.01)
     assert not comparison.exact
     assert "gradient flow of the linear network" in comparison.describe()
 
 
 def test_runs_that_diverge_are_counted_and_left_out():
-    runs = trained(ROTATED, RELU, 10.0, seeds=[0, 1], record=STEPS)
+    runs, comparison = rotated(RELU, 10.0)
     assert runs.outcomes == (Outcome.DIVERGED, Outcome.DIVERGED)
-    comparison = beside_theory(runs)
     table = comparison.to_frame()
     assert table.trained.isna().all()
     assert table[table.quantity == "swing-by"].predicted.notna().all()
@@ -128,7 +132,7 @@ def test_runs_that_diverge_are_counted_and_left_out():
 
 
 def test_a_run_that_overflows_does_not_stop_the_others():
-    runs = trained(ROTATED, DEEP, 0.01, seeds=[0, 1], record=STEPS)
+    runs, alone = rotated(DEEP, 0.01)
     outputs = runs.concepts.outputs.copy()
     outputs[1, 2:] = [1e200, np.nan, np.inf]
     ends = (Outcome.RAN_ALL_STEPS, Outcome.DIVERGED)
@@ -136,7 +140,7 @@ def test_a_run_that_overflows_does_not_stop_the_others():
     comparison = beside_theory(replace(runs, concept_answers=answers, outcomes=ends))
     table = comparison.to_frame().set_index("run")
     assert table.trained[1].isna().all()
-    whole = beside_theory(runs).to_frame().set_index("run")
+    whole = alone.to_frame().set_index("run")
     pd.testing.assert_frame_equal(table.loc[0], whole.loc[0])
     lines = comparison.describe().splitlines()
     assert "of 1 predicted" in lines[-2]
@@ -145,8 +149,8 @@ def test_a_run_that_overflows_does_not_stop_the_others():
 
 def test_a_flow_that_runs_out_of_steps_is_noted(monkeypatch):
     # One layer, whose flow is the quickest to compile: other numbers of steps are another program.
-    runs = trained(ROTATED, Architecture(), 0.05, seeds=[0, 1], record=STEPS)
-    assert beside_theory(runs).notes == ()
+    runs, whole = rotated(LINEAR, 0.05)
+    assert whole.notes == ()
     short = partial(beside_theory_module.flow, max_steps=16)
     monkeypatch.setattr(beside_theory_module, "flow", short)
     comparison = beside_theory(runs)
@@ -162,7 +166,7 @@ def test_a_flow_that_runs_out_of_steps_is_noted(monkeypatch):
 
 def test_runs_that_theory_is_not_of_are_refused():
     probes = np.array([[1.0, 0.0, 0.0]])
-    elsewhere = trained(ROTATED, DEEP, 0.05, seeds=[0], record=STEPS, read=probes)
+    elsewhere = trained(ROTATED, DEEP, 0.01, seeds=[0, 1], record=STEPS, read=probes)
     with pytest.raises(InputError, match="read at the unseen combination; got 1 other probes"):
         beside_theory(elsewhere)
     networks, x = DEEP.networks(3, seeds=[0, 1]), np.eye(3)
@@ -172,6 +176,6 @@ def test_runs_that_theory_is_not_of_are_refused():
     by_adam = train(networks, ROTATED, Training(steps=2, optimiser="adam"), progress=False)
     with pytest.raises(InputError, match="the optimiser 'sgd'; got MLP and 'adam'; draw"):
         beside_theory(by_adam)
-    rates = Training(steps=2, learning_rate=np.array([0.01, 0.02]))
+    rates = np.array([0.01, 0.02])
     with pytest.raises(InputError, match="at one learning rate; got rates from"):
-        beside_theory(train(networks, ROTATED, rates, progress=False))
+        beside_theory(trained(ROTATED, DEEP, rates, seeds=[0, 1], record=STEPS))

@@ -12,7 +12,7 @@ from partwhole.networks.images.convnet import convnet
 from partwhole.tasks.shapes.concept import Concept
 from partwhole.training import Training, train_concept_classifier
 
-SHORT = Training(loss="cross entropy", optimiser="adam", learning_rate=1e-3, batch=32, epochs=6)
+SHORT = Training(loss="cross entropy", optimiser="adam", learning_rate=1e-3, batch=32, epochs=3)
 
 
 @pytest.fixture(scope="module")

@@ -6,15 +6,16 @@ from dataclasses import replace
 from importlib import import_module
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import psutil
 import pytest
-from small_trainings import CASES, IMAGES, SMALL
+from small_trainings import CASES, IMAGES
 
 from partwhole import _progress, tasks
 from partwhole._checks import InputError
-from partwhole.networks import Architecture
-from partwhole.networks.images.convnet import convnet
+from partwhole.networks import Architecture, ImageNetwork
+from partwhole.networks.images.layers import Dense, Flatten
 from partwhole.training import Training, train
 from partwhole.training.following import training_mark
 from partwhole.training.images.transfer import train_transfer
@@ -35,6 +36,31 @@ def followed(name, **changes):
 
 def leaves(runs):
     return [np.asarray(leaf) for leaf in jax.tree.leaves(runs.networks) if hasattr(leaf, "dtype")]
+
+
+def mark(name="any", networks=None, data=None, **changes):
+    """Return the mark of a case, of which nothing is trained."""
+    start, samples, training, options = CASES[name]
+    only = training_mark(problem_of(
+        start if networks is None else networks, data or samples, replace(training, **changes),
+        *(options.get(key) for key in ("read", "teachers", "test")), None,
+    ))  # fmt: skip
+    assert len(only) == 8
+    assert only.isalpha()
+    return only
+
+
+@pytest.fixture(scope="module")
+def split():
+    return tasks.split_classes(IMAGES, np.arange(24) % 4, n_main=6, n_test=4, seed=0)
+
+
+@pytest.fixture(scope="module")
+def linear_image(split):
+    """Return an image network that is one linear map."""
+    weight = np.random.default_rng(0).normal(size=(split.n_outputs, 16)).astype(np.float32)
+    layer = Dense(jnp.asarray(weight), jnp.zeros(split.n_outputs, jnp.float32))
+    return ImageNetwork((Flatten(), layer), ("flat", "out"), (4, 4, 1))
 
 
 def test_there_is_a_case_for_every_engine():
@@ -59,6 +85,7 @@ def test_following_changes_nothing(name):
 def test_records_are_those_of_the_runs(name):
     runs, records = followed(name)
     assert runs.steps.tolist() == [0, 3, 8, 10]
+    assert {record.training for of_run in records for record in of_run} == {mark(name)}
     for run, of_run in enumerate(records):
         assert [record.step for record in of_run] == [0, 3, 8, 10]
         np.testing.assert_allclose([r.loss for r in of_run], runs.training_loss[run], rtol=1e-6)
@@ -84,6 +111,7 @@ def test_records_have_the_losses_of_all_tasks_and_the_margins():
 
 def test_image_networks_send_every_epoch_and_scores_where_they_are_recorded():
     runs, records = followed("images")
+    assert {record.training for of_run in records for record in of_run} == {mark("images")}
     for run, of_run in enumerate(records):
         assert [record.step for record in of_run] == [0, 3, 6, 9, 12]
         assert np.isnan(of_run[0].loss)
@@ -100,13 +128,11 @@ def test_image_networks_send_every_epoch_and_scores_where_they_are_recorded():
     assert few[-1].scores["test_loss"] == ended.scores["test"].loss[0, -1]
 
 
-def test_both_tasks_of_transfer_are_followed():
-    split = tasks.split_classes(IMAGES, np.arange(24) % 4, n_main=6, n_test=4, seed=0)
-    network = convnet((4, 4, 1), outputs=split.n_outputs, seed=0, **SMALL)
+def test_both_tasks_of_transfer_are_followed(split, linear_image):
     training = Training(loss="cross entropy", epochs=2, batch=4, learning_rate=0.01)
     records = []
     runs = train_transfer(
-        network, split, training, mode="multitask", follow=[records.append], progress=False
+        linear_image, split, training, mode="multitask", follow=[records.append], progress=False
     )
     losses = [[record.scores[f"loss_{task}"] for record in records] for task in (0, 1)]
     np.testing.assert_allclose(losses, runs.epoch_loss[0])
@@ -115,6 +141,7 @@ def test_both_tasks_of_transfer_are_followed():
 
 def test_diffusion_models_send_every_hundred_steps_and_the_samples():
     runs, (records,) = followed("diffusion")
+    assert {record.training for record in records} == {mark("diffusion")}
     assert [record.step for record in records] == [0, 100, 130, 200, 230]
     assert np.isnan(records[0].loss)
     by_hundreds = [records[i] for i in (1, 3, 4)]
@@ -156,19 +183,8 @@ def first_mark(trained, *given, **options):
 
 
 def test_the_mark_is_that_of_settings_networks_and_samples():
-    def mark(name="any", networks=None, data=None, **changes):
-        start, samples, training, options = CASES[name]
-        only = first_mark(
-            train, start if networks is None else networks, data or samples,
-            replace(training, **changes), **options,
-        )  # fmt: skip
-        assert len(only) == 8
-        assert only.isalpha()
-        return only
-
     networks, (x, y), _, _ = CASES["any"]
-    of_all_records = {record.training for of_run in followed("any")[1] for record in of_run}
-    same = {mark(), mark(steps=12), mark(record=[2])} | of_all_records
+    same = {mark(), mark(steps=12), mark(record=[2])}
     assert len(same) == 1
     others = {
         mark(learning_rate=0.06),
@@ -181,18 +197,16 @@ def test_the_mark_is_that_of_settings_networks_and_samples():
     assert len({mark(name) for name in CASES}) == len(CASES)
 
 
-def test_the_mark_is_that_of_the_kind_of_network_and_of_transfer():
-    def mark(*given):
+def test_the_mark_is_that_of_the_kind_of_network_and_of_transfer(split, linear_image):
+    def mark_of(*given):
         return training_mark(problem_of(*given, None, None, None, None))
 
     _, data, training, _ = CASES["any"]
     weights = Architecture(2, 4, "relu").network(15, seed=0, outputs=1)
     flat = (data[0].reshape(12, -1), data[1])
     linear = replace(weights, nonlinearity="linear")
-    assert mark(weights, flat, training) != mark(linear, flat, training)
+    assert mark_of(weights, flat, training) != mark_of(linear, flat, training)
 
-    split = tasks.split_classes(IMAGES, np.arange(24) % 4, n_main=6, n_test=4, seed=0)
-    network = convnet((4, 4, 1), outputs=split.n_outputs, seed=0, **SMALL)
     training = Training(loss="cross entropy", epochs=1, batch=4)
     modes = (
         {"mode": "multitask"},
@@ -202,7 +216,7 @@ def test_the_mark_is_that_of_the_kind_of_network_and_of_transfer():
         {"mode": "pretraining"},
         {"mode": "finetuning", "rescale": 0.5},
     )
-    marks = [first_mark(train_transfer, network, split, training, **mode) for mode in modes]
+    marks = [first_mark(train_transfer, linear_image, split, training, **mode) for mode in modes]
     assert len(set(marks)) == 6
 
 

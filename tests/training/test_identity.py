@@ -176,10 +176,10 @@ def test_a_sample_serves_all_runs():
 
 
 def test_named_dimensions():
-    runs = trained(SMALL, DEEP, seeds=[4, 2], record=5, **SHORT)
+    runs = trained(SMALL, DEEP, seeds=[4, 2, 3], record=5, **SHORT)
     data = runs.concepts.to_dataset()
     assert data.outputs.dims == ("run", "record", "probe", "coordinate")
-    assert data.seed.values.tolist() == [4, 2]
+    assert data.seed.values.tolist() == [4, 2, 3]
     assert data.sizes["record"] == len(runs.steps) == 5
     assert data.loss.sel(run=1)[2].item() == runs.concepts.losses[1, 2, 0]
 

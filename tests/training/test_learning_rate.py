@@ -144,7 +144,7 @@ def ruled(walk, rates, beta=0.0, at_most=np.inf):
 )
 def test_the_rule_in_numpy(options):
     y = np.sign(Y) if options.get("loss") == "logistic" else Y
-    options = {"steps": 60} | options
+    options = {"steps": 40} | options
     # Two networks in the first case, one elsewhere.
     start = linear(2 if "momentum" in options else 1)
     found = search_rates(X, y, start, precision="float64", **options)
@@ -270,7 +270,7 @@ def problems(seed, runs=2, n=9, d=4):
     return x, y, np.linalg.eigvalsh(2.0 * np.swapaxes(x, 1, 2) @ x / n)[:, -1]
 
 
-WIDE = {"lowest": 1e-9, "highest": 1e7, "steps": 100}
+WIDE = {"lowest": 1e-9, "highest": 1e7, "steps": 50}
 
 
 @settings(max_examples=5)
@@ -409,7 +409,7 @@ def linear_image():
 def test_the_rule_in_numpy_on_batches(training, beta):
     x, y = pictures()
     y = np.sign(y) if training.loss == "logistic" else y
-    found = search_learning_rate(linear_image(), (x, y), training, steps=60, smoothing=beta)
+    found = search_learning_rate(linear_image(), (x, y), training, steps=40, smoothing=beta)
     loop = loop_of(linear_image(), (x, y), training)
     beta = 0.8 if beta is None else beta
     rows = np.column_stack([x.reshape(22, -1), np.ones(22)]).astype(float)
@@ -425,13 +425,13 @@ def test_the_rule_in_numpy_on_batches(training, beta):
             **decays(training),
         )  # fmt: skip
 
-    curve, steepest, rate = ruled(walk, np.geomspace(1e-6, 1.0, 60), beta)
+    curve, steepest, rate = ruled(walk, np.geomspace(1e-6, 1.0, 40), beta)
     sane = np.maximum.accumulate(curve) < 100.0
-    # Sixty steps in single precision.
+    # Forty steps in single precision.
     np.testing.assert_allclose(found.losses[0][sane], curve[sane], rtol=1e-3, atol=1e-4)
     assert found.steepest[0] == pytest.approx(steepest)
     assert found.suggestion == pytest.approx(rate)
-    np.testing.assert_allclose(found.untrained_losses[0], walk(np.zeros(60))[1:], rtol=1e-5)
+    np.testing.assert_allclose(found.untrained_losses[0], walk(np.zeros(40))[1:], rtol=1e-5)
 
 
 def test_hard_batches_are_no_rise():

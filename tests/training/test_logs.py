@@ -114,16 +114,18 @@ class Broken(Exception):
     """An interruption."""
 
 
-@pytest.mark.parametrize("ending", LOGS)
 @pytest.mark.parametrize("name", LONG)
-def test_a_resumed_run_goes_on_in_its_log_without_repeated_steps(
-    name, ending, tmp_path, monkeypatch
-):
+def test_a_resumed_run_goes_on_in_its_log_without_repeated_steps(name, tmp_path, monkeypatch):
     module = import_module(f"partwhole.training.{name}.train")
-    whole, path, file = (
-        tmp_path / part for part in (f"whole.{ending}", f"run.{ending}", "run.npz")
+    whole, paths = (
+        {ending: tmp_path / f"{log}.{ending}" for ending in LOGS} for log in ("whole", "run")
     )
-    train(**LONG[name], follow=LOGS[ending](whole))
+    file = tmp_path / "run.npz"
+
+    def logs(places):
+        return [LOGS[ending](path) for ending, path in places.items()]
+
+    train(**LONG[name], follow=logs(whole))
     stop = {"images": 9, "diffusion": 50}[name]
     saved = []
     save = module.save_checkpoint
@@ -141,15 +143,18 @@ def test_a_resumed_run_goes_on_in_its_log_without_repeated_steps(
             raise Broken
 
     with pytest.raises(Broken):
-        train(**LONG[name], checkpoint=file, follow=[LOGS[ending](path), interrupt])
-    assert table(path).step.max() == stop
+        train(**LONG[name], checkpoint=file, follow=[*logs(paths), interrupt])
     # A process that is killed may leave half a line.
-    with path.open("a") as half:
-        half.write('{"training": "a' if ending == "jsonl" else "abcdefgh,0,3")
+    halves = {"jsonl": '{"training": "a', "csv": "abcdefgh,0,3"}
+    for ending, path in paths.items():
+        assert table(path).step.max() == stop
+        with path.open("a") as half:
+            half.write(halves[ending])
     monkeypatch.setattr(module, "save_checkpoint", save)
-    runs = train(**LONG[name], checkpoint=file, resume=True, follow=LOGS[ending](path))
-    assert runs.end_steps[0] == table(whole).step.max()
-    pd.testing.assert_frame_equal(table(path), table(whole))
+    runs = train(**LONG[name], checkpoint=file, resume=True, follow=logs(paths))
+    for ending, path in paths.items():
+        assert runs.end_steps[0] == table(whole[ending]).step.max()
+        pd.testing.assert_frame_equal(table(path), table(whole[ending]))
 
 
 @pytest.mark.parametrize("name", LONG)

@@ -55,12 +55,15 @@ def test_marks_of_trainings_are_the_same(killed):
 
 @pytest.mark.parametrize("name", other_process.STEPS)
 def test_runs_on_two_devices_are_those_on_one(name, killed):
-    runs = killed.compared[name]
-    assert len(runs["devices"]) == 2
-    assert runs["used"] == sorted(runs["devices"])
-    assert runs["used by one"] == ["None"]
-    assert len(runs["same"]) > 10
-    assert all(runs["same"])
+    assert len(killed.devices) == 2
+    assert killed.used[name] == sorted(killed.devices)
+    single, used = other_process.on_devices(name)
+    assert used == ["None"]
+    with np.load(other_process.spread(killed.files[name])) as file:
+        spread = list(file.values())
+    assert len(spread) > 10
+    for numbers, expected in zip(spread, single, strict=True):
+        np.testing.assert_array_equal(numbers, expected)
 
 
 @pytest.mark.parametrize("name", other_process.STEPS)

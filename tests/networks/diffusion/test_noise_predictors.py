@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from programs import primitives
 
 from partwhole._checks import InputError
 from partwhole.networks.diffusion import diffusion_model, unet
@@ -223,19 +224,31 @@ def test_a_block_against_numpy():
 
 
 def test_dropout_drops_in_training_only():
-    # Of one size of maps, since compiling takes longer than all else.
-    network = drawn(
-        unet((8, 8, 3), 2, channels=(8,), blocks=1, dropout=0.5, clock=8, seed=0), scale=0.2
-    )
-    z, made = jnp.ones((1, 8, 8, 3)), network.embed(jnp.ones((1, 2)))
+    block = drawn(Builder(0, 2, 0.5, 3, 5).block(2, 4), 4)
+    x, told, c = jnp.ones((1, 2, 2, 2)), jnp.ones((1, 5)), jnp.ones((1, 3))
 
     # Weights are passed to the program: as constants of it they take seconds to fold.
-    answer = eqx.filter_jit(lambda network, key: network(z, jnp.zeros(1), made, Pass(key)))
-    np.testing.assert_array_equal(answer(network, None), answer(network, None))
+    @eqx.filter_jit
+    def answer(block, key):
+        return block(x, told, block.embed(c), Pass(key))
+
+    np.testing.assert_array_equal(answer(block, None), answer(block, None))
     # Of the kind of keys whose bits are the quickest to compile.
     keys = [jax.random.key(i, impl="unsafe_rbg") for i in range(2)]
-    one, other = (answer(network, key) for key in keys)
-    assert float(jnp.max(jnp.abs(one - other))) > 1e-4
+    once, again = (answer(block, key) for key in keys)
+    assert float(jnp.max(jnp.abs(once - again))) > 1e-4
+
+
+def test_every_block_of_a_network_drops_by_itself():
+    network = unet((8, 8, 3), 2, channels=(8,), blocks=1, dropout=0.5, clock=8, seed=0)
+    z, made = jnp.ones((1, 8, 8, 3)), network.embed(jnp.ones((1, 2)))
+
+    def draws(key):
+        program = jax.make_jaxpr(lambda z: network(z, jnp.zeros(1), made, Pass(key)))(z)
+        return [name for name, _ in primitives(program.jaxpr)].count("random_bits")
+
+    assert draws(None) == 0
+    assert draws(jax.random.key(0)) == len(network.blocks) == 4
 
 
 def test_words_add_up_whatever_their_order():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gaussian_models import best
 from programs import looped
+from vector_models import vector_model
 
 from partwhole._checks import InputError
 from partwhole.flows.gaussian_diffusion import sampled_variance
@@ -81,7 +82,7 @@ def test_ddim_maps_gaussians_as_the_flow_does():
 
 
 def awake():
-    model = diffusion_model("vector", condition=2, seed=0)
+    model = vector_model()
     rng = np.random.default_rng(1)
     draw = lambda leaf: jnp.asarray(0.2 * rng.normal(size=leaf.shape).astype("f4"))  # noqa: E731
     return eqx.tree_at(lambda each: each.predictor, model, jax.tree.map(draw, model.predictor))

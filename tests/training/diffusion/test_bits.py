@@ -42,10 +42,10 @@ def test_the_published_floor():
 
 
 def test_a_prediction_that_is_not_the_best_costs_more():
-    x = np.random.default_rng(0).normal(size=(500, 5)).astype(np.float32)
-    c = np.zeros((500, 5), np.float32)
-    right = bits_per_dimension(best(1.0, 5), x, c, seed=0)
-    wrong = bits_per_dimension(best(0.5, 5), x, c, seed=0)
+    x = np.random.default_rng(0).normal(size=(500, 20)).astype(np.float32)
+    c = np.zeros((500, 20), np.float32)
+    right = bits_per_dimension(best(1.0, 20), x, c, seed=0)
+    wrong = bits_per_dimension(best(0.3, 20), x, c, seed=0)
     assert wrong.diffusion > right.diffusion + 10 * right.error
     assert wrong.latent == right.latent
 
@@ -73,9 +73,9 @@ def test_times_are_spread_evenly_over_a_batch():
 
 def test_a_bound_above_what_samples_are_stored_in_says_nothing():
     """With the published endpoint, whatever the model; with one as low as the noise, something."""
-    x = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
-    c = np.zeros((200, 5), np.float32)
-    loose = bits_per_dimension(best(1.0, 5), x, c, seed=0)
+    x = np.random.default_rng(0).normal(size=(500, 20)).astype(np.float32)
+    c = np.zeros((500, 20), np.float32)
+    loose = bits_per_dimension(best(1.0, 20), x, c, seed=0)
     assert loose.reconstruction > 4_800.0
     assert loose.outcome is BitsOutcome.LOOSE
     assert "above the 32 bits in which each number of a sample is stored" in loose.describe()

@@ -345,20 +345,53 @@ def interrupt(monkeypatch, steps, file, arguments):
             train(**arguments, checkpoint=file)
 
 
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """Return the checkpoints of a run as they are after each step, of 0 to 23."""
+    file, kept = tmp_path_factory.mktemp("stopped") / "run.npz", []
+    step = module.take_steps
+
+    def copied(*given, **named):
+        kept.append(file.read_bytes() if file.exists() else b"")
+        return step(*given, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SAVED_EVERY", 0.0)
+        patch.setattr(module, "take_steps", copied)
+        train(**small(), checkpoint=file)
+    return kept
+
+
 @pytest.mark.parametrize("steps", [1, 5, 6, 7, 20, 23])
-def test_a_run_that_stops_at_any_step_resumes_bit_by_bit(steps, whole, tmp_path, monkeypatch):
-    file = tmp_path / "run.npz"
-    interrupt(monkeypatch, steps, file, small())
-    assert file.exists()
+def test_a_run_that_stops_at_any_step_resumes_bit_by_bit(
+    steps, whole, stopped, tmp_path, monkeypatch
+):
+    file, step, taken = tmp_path / "run.npz", module.take_steps, []
+    file.write_bytes(stopped[steps])
+
+    def counted(*given, **named):
+        taken.append(1)
+        return step(*given, **named)
+
+    monkeypatch.setattr(module, "take_steps", counted)
     assert same(train(**small(), checkpoint=file), whole)
+    assert len(taken) == 24 - steps
     assert list(tmp_path.iterdir()) == [file]
 
 
-@pytest.fixture
-def ended(whole, tmp_path):
-    """Return the checkpoint of a run that has ended, which takes no step any more."""
-    file = tmp_path / "run.npz"
+@pytest.fixture(scope="module")
+def end(whole, tmp_path_factory):
+    """Return the checkpoint of a run that has ended."""
+    file = tmp_path_factory.mktemp("end") / "run.npz"
     assert same(train(**small(), checkpoint=file), whole)
+    return file.read_bytes()
+
+
+@pytest.fixture
+def ended(end, tmp_path):
+    """Return a file with the checkpoint of a run that takes no step any more."""
+    file = tmp_path / "run.npz"
+    file.write_bytes(end)
     return file
 
 
@@ -377,7 +410,7 @@ LONGER = {
     "regular": lambda **length: small(record=8, **length),
     "none": lambda **length: small(record=None, **length) | {"read": None},
     # The mean loss of a hundred steps that the shorter run has not whole.
-    "hundreds": lambda **length: small(record=[3], **({k: 5 * n for k, n in length.items()})),
+    "hundreds": lambda **length: small(record=[3], **({k: 5 * n // 2 for k, n in length.items()})),
     "optax": lambda **length: small(optimiser=ADAM, clip=None, **length),
 }
 
@@ -636,19 +669,10 @@ OTHERS = {
 }
 
 
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory):
-    """Return the checkpoint of a run after its first step."""
-    file = tmp_path_factory.mktemp("begun") / "run.npz"
-    with pytest.MonkeyPatch.context() as patch:
-        interrupt(patch, 1, file, small())
-    return file.read_bytes()
-
-
 @pytest.mark.parametrize("kind", ["truncated", "text", *OTHERS])
-def test_checkpoints_of_something_else_are_refused(kind, begun, tmp_path):
+def test_checkpoints_of_something_else_are_refused(kind, stopped, tmp_path):
     file = tmp_path / "run.npz"
-    file.write_bytes(begun)
+    file.write_bytes(stopped[1])
     rule = "a checkpoint is a whole file that training wrote; got "
     if kind == "truncated":
         file.write_bytes(file.read_bytes()[:-2000])
@@ -666,9 +690,9 @@ def test_checkpoints_of_something_else_are_refused(kind, begun, tmp_path):
     assert file.read_bytes() == kept
 
 
-def test_coordinates_of_two_decoders_are_not_mixed(tmp_path, monkeypatch):
+def test_coordinates_of_two_decoders_are_not_mixed(stopped, tmp_path):
     file = tmp_path / "run.npz"
-    interrupt(monkeypatch, 7, file, small())
+    file.write_bytes(stopped[7])
     kept = file.read_bytes()
     with pytest.raises(InputError) as caught:
         train(**small() | {"read": sampling(decoder=lambda x: x * 3.0)}, checkpoint=file)

@@ -260,11 +260,13 @@ def test_every_parameter_is_rescaled_and_no_running_statistics(name):
 
 
 def test_finetuning_begins_with_the_rescaled_network():
-    runs = train_transfer(NETWORK, SPLIT, STILL, mode="finetuning", rescale=0.25)
-    assert same(runs.start, transfer._rescaled(NETWORK, 0.25))
+    rescaled = transfer._rescaled(NETWORK, 0.25)
+    runs = train_transfer(NETWORK, SPLIT_BATCHED, BATCHED, mode="finetuning", rescale=0.25)
+    assert same(runs.start, rescaled)
     assert not same(runs.start, NETWORK)
-    end, start = (eqx.filter(net, trained(net)) for net in (runs.network(0), runs.start))
-    close(end, start)
+    alone = train_transfer(rescaled, SPLIT_BATCHED, BATCHED, mode="singletask")
+    assert same(runs.network(0), alone.network(0))
+    assert not same(runs.network(0), rescaled)
 
 
 def test_no_convolution_runs_inside_a_loop():
