@@ -341,6 +341,18 @@ def test_two_processes_on_one_store_compute_each_cell_once(tmp_path):
     assert leftovers == []
 
 
+def require_cells(numbers, root):
+    for number in numbers:
+        found = store.cell(
+            "killed",
+            {"number": number},
+            lambda n=number: pytest.fail(f"cell {n} was lost"),
+            source="1",
+            root=root,
+        )
+        assert found["number"] == number
+
+
 def test_twenty_kills_lose_no_finished_cell(tmp_path):
     count, rng, finished = 400, random.Random(0), set()
     for _ in range(20):
@@ -357,17 +369,11 @@ def test_twenty_kills_lose_no_finished_cell(tmp_path):
         assert process.wait() == -signal.SIGKILL, "the worker ended before it was killed"
         killer.join()
         process.stdout.close()
-        finished |= {int(line) for line in told if line.endswith("\n")}
-        for number in finished:
-            found = store.cell(
-                "killed",
-                {"number": number},
-                lambda n=number: pytest.fail(f"cell {n} was lost"),
-                source="1",
-                root=tmp_path,
-            )
-            assert found["number"] == number
+        new = {int(line) for line in told if line.endswith("\n")} - finished
+        require_cells(new, tmp_path)
+        finished |= new
     assert finished
+    require_cells(finished, tmp_path)
 
     done = subprocess.run(
         [sys.executable, WORKER, "fill", str(tmp_path), str(max(finished) + 5)],

@@ -15,8 +15,8 @@ from partwhole.study import evidence, report
 from partwhole.study.evidence import better, stored
 from partwhole.study.registry import load
 
-# With four seeds the share is an illustration, with 40 it is decided.
-FEWER = PYTHON.replace("range(6)", "range(4)").replace("range(60)", "range(40)")
+# With four seeds the share is an illustration, with eight it is decided.
+FEWER = PYTHON.replace("range(6)", "range(4)").replace("range(60)", "range(8)")
 OTHER = FEWER.replace('config["seed"])', 'config["seed"] + 1)')
 
 
@@ -48,7 +48,7 @@ def test_a_stored_result_is_read_as_it_was(study, tmp_path):
     xr.testing.assert_equal(again.data, result.data)
     assert repr(again.findings) == repr(result.findings)
     assert (again.preset, again.data.attrs["outdated"]) == ("laptop", 0)
-    assert again.data.attrs["seeds"] == "0-39"
+    assert again.data.attrs["seeds"] == "0-7"
 
 
 def reported(study, tmp_path, **options):
@@ -74,7 +74,7 @@ def test_the_report_shows_it_in_place_of_the_quick_preset(study, tmp_path):
 def test_the_report_runs_another_preset(study, tmp_path):
     evidence.keep(run(study, "laptop", tmp_path))
     result = reported(study, tmp_path, preset="laptop")
-    assert ("stored" in result.data.attrs, result.computed) == (False, 80)
+    assert ("stored" in result.data.attrs, result.computed) == (False, 16)
 
 
 def test_one_that_decides_no_more_does_not_replace_a_run(study, tmp_path):

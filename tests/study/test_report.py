@@ -30,13 +30,19 @@ def write(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """Return the report of one study."""
+    folder = tmp_path_factory.mktemp("report")
+    return report.write_report([tiny_study], folder / "out", store=folder / "store", progress=False)
+
+
 def text_of(report, name: str = "index.html") -> str:
     return (report.path.parent / name).read_text("utf-8")
 
 
-def test_the_pages_of_a_report(write):
-    report = write(tiny_study)
-    folder = report.path.parent
+def test_the_pages_of_a_report(tiny):
+    folder = tiny.path.parent
     pages = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*"))
     assert pages == [
         "index.html",
@@ -48,10 +54,9 @@ def test_the_pages_of_a_report(write):
     ]
 
 
-def test_the_page_of_a_study_shows_all_of_it(write):
-    report = write(tiny_study)
-    text = text_of(report, "studies/tiny_study.html")
-    (result,) = report.results
+def test_the_page_of_a_study_shows_all_of_it(tiny):
+    text = text_of(tiny, "studies/tiny_study.html")
+    (result,) = tiny.results
     assert text.count(f">{QUESTION}</h1>") == 1
     assert f"{CAPTION}, for each seed: they approach one half.</figcaption>" in text
     assert '<p class="answer">After 1,000 throws the share of heads is 0.50, from 0.48' in text
@@ -77,8 +82,8 @@ def test_the_note_of_a_claim_that_holds_is_read_in_the_ledger(write, tmp_path):
     assert "It is not." in text_of(report, "ledger.html")
 
 
-def test_the_index_tells_what_was_found_and_how_much_was_run(write):
-    text = text_of(write(tiny_study))
+def test_the_index_tells_what_was_found_and_how_much_was_run(tiny):
+    text = text_of(tiny)
     assert "1 study with the preset quick in " in text
     assert "6 numerical checks, all passed; " in text
     counts = re.findall(r"<li title=\"[^\"]*\">(\d+) <span class=\"verdict (\w+)\"", text)
@@ -99,15 +104,14 @@ def test_a_check_that_fails_is_named(write, tmp_path):
     assert "<strong>a numerical check failed</strong>" in text_of(report)
 
 
-def test_the_page_of_a_paper_goes_item_by_item(write):
-    report = write(tiny_study)
-    text = text_of(report, "papers/bernoulli-1713.html")
+def test_the_page_of_a_paper_goes_item_by_item(tiny):
+    text = text_of(tiny, "papers/bernoulli-1713.html")
     assert '<p class="source">1 reproduced</p>' in text
     row = re.search(r"rowheader\">Part 4</th>.*?</tr>", text)
     assert row
     assert "</span> reproduced</span>" in row[0]
     assert 'href="../studies/tiny_study.html">tiny_study</a><small>quick</small>' in row[0]
-    nobody = text_of(report, "papers/nobody-1700.html")
+    nobody = text_of(tiny, "papers/nobody-1700.html")
     assert "</span> not decided here</span>" in nobody
 
 
@@ -120,12 +124,11 @@ def test_a_claim_about_two_figures_is_stated_once(write, tmp_path):
     assert "As for Figure 1." in row[0]
 
 
-def test_the_ledger_has_every_claim(write):
-    report = write(tiny_study)
-    text = text_of(report, "ledger.html")
-    with (report.path.parent / "ledger.csv").open(newline="") as file:
+def test_the_ledger_has_every_claim(tiny):
+    text = text_of(tiny, "ledger.html")
+    with (tiny.path.parent / "ledger.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    (result,) = report.results
+    (result,) = tiny.results
     assert [row["claim"] for row in rows] == [claim.statement for claim in result.claims]
     assert [row["kind"] for row in rows] == ["published", *["ours"] * 4, "published"]
     assert rows[0]["low"] == str(result.claims[0].interval[0])

@@ -42,7 +42,7 @@ study.cell({config}, Path(sys.argv[1]))
 """
 SMALL = class_finetuning.PRESETS["quick"][0] | {
     "training": class_finetuning.ADAM | {"epochs": 5},
-    "fewer": {"pretraining": 4},
+    "fewer": {"pretraining": 1},
     "rescalings": [0.5],
 }
 
@@ -113,15 +113,14 @@ def test_a_process_that_dies_leaves_its_folder_to_the_next_attempt(folder):
     configs[0] |= {"fault": "slow death", "steps": 2}
     with spawned(1) as workers:
         result = run(cluster_study, store=folder / "a", executor=workers, progress=False)
-    assert result.computed == 1
-    assert len(cluster_study.notes(folder / "notes", "begin")) == 2
-    assert store.scratch_folders(folder / "a") == []
-    configs[0]["steps"] = 4
-    with spawned(1) as workers, pytest.raises(WorkerLostError):
-        run(cluster_study, store=folder / "b", executor=workers, progress=False)
-    (left,) = store.scratch_folders(folder / "b")
-    assert sorted(path.name for path in left.folder.iterdir()) == ["0", "1"]
-    with spawned(1) as workers:
+        assert result.computed == 1
+        assert len(cluster_study.notes(folder / "notes", "begin")) == 2
+        assert store.scratch_folders(folder / "a") == []
+        configs[0]["steps"] = 4
+        with pytest.raises(WorkerLostError):
+            run(cluster_study, store=folder / "b", executor=workers, progress=False)
+        (left,) = store.scratch_folders(folder / "b")
+        assert sorted(path.name for path in left.folder.iterdir()) == ["0", "1"]
         run(cluster_study, store=folder / "b", executor=workers, progress=False)
     assert len(cluster_study.notes(folder / "notes", "begin")) == 2 + 2 + 2
 

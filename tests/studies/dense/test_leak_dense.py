@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from study_cells import computed
@@ -26,9 +28,14 @@ def data():
     return study.gather(computed(study))
 
 
+@cache
+def answers(name, kernel):
+    return solve(make_task(name), kernel, intercept="none").predictions
+
+
 def kernel_machines(config, kernel):
     """Return the cell of networks that do as a kernel machine does."""
-    answer = solve(make_task(config["task"]), kernel, intercept="none").predictions
+    answer = answers(config["task"], kernel)
     seeds, depth = len(config["seeds"]), config["depth"]
     predictions = answer * (1.0 + 0.001 * np.arange(seeds) / seeds)[:, None]
     saliences = np.tile([*kernel.salience], (seeds, depth, 1))

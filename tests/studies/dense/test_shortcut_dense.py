@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from study_cells import computed
@@ -22,10 +24,15 @@ def data():
     return study.gather(computed(study))
 
 
+@cache
+def answers(name, loss):
+    fit = study.LOSSES[loss]
+    return solve(make_task(name), NNGP, fit=fit, intercept="free").predictions
+
+
 def kernel_machines(config, loss):
     """Return the cell of networks that do as a kernel machine does after a loss."""
-    task = make_task(config["task"])
-    answer = solve(task, NNGP, fit=study.LOSSES[loss], intercept="free").predictions
+    answer = answers(config["task"], loss)
     seeds = len(config["seeds"])
     # After the logistic loss answers have any size.
     size = 5.0 if config["loss"] == "logistic" else 1.0

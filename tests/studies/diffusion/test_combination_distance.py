@@ -41,13 +41,18 @@ def cells(rate=0.0125, same=False, jump=False, smooth=False):
     return arrays
 
 
+@pytest.fixture(scope="module")
+def lawful():
+    return study.gather(cells())
+
+
 def verdict(**changes):
     return verdicts(study, study.gather(cells(**changes)))
 
 
 @pytest.mark.parametrize("accuracy", [study.products, study.differing])
-def test_accuracies_are_products_over_what_differs(accuracy):
-    data = study.gather(cells())
+def test_accuracies_are_products_over_what_differs(lawful, accuracy):
+    data = lawful
     steps = data.step.values.astype(float)
     by_distance = accuracy(data).mean("seed")
     for n in (2, 3):
@@ -56,17 +61,16 @@ def test_accuracies_are_products_over_what_differs(accuracy):
     np.testing.assert_allclose(by_distance.sel(distance=[0, 1]), 1.0)
 
 
-def test_each_claim_holds_or_not_as_the_paths_are():
-    lawful = verdict()
-    assert lawful["third"] == lawful["explained"] == "holds"
+def test_each_claim_holds_or_not_as_the_paths_are(lawful):
+    right = verdicts(study, lawful)
+    assert right["third"] == right["explained"] == "holds"
     same = verdict(same=True)
     assert same["third"] == same["explained"] == "does not hold"
     numbers = study.numbers(study.gather(cells(rate=4e-4)))
-    assert numbers["time_3"] == f"at least {study.gather(cells()).step.values[-1]}"
+    assert numbers["time_3"] == f"at least {lawful.step.values[-1]}"
     assert verdict(smooth=True)["sharper"] == "holds"
     assert verdict(jump=True)["sharper"] == "does not hold"
 
 
-def test_models_without_a_rise_have_no_sharpness():
-    data = study.gather(cells())
-    assert np.isnan(study.sharpness(0.0 * study.products(data).sel(distance=3))).all()
+def test_models_without_a_rise_have_no_sharpness(lawful):
+    assert np.isnan(study.sharpness(0.0 * study.products(lawful).sel(distance=3))).all()

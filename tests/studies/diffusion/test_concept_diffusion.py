@@ -40,15 +40,19 @@ def cells(*, blue=lambda colour: colour, bump=0.3, still=(), accuracy=0.99):
     return arrays
 
 
+@pytest.fixture(scope="module")
+def lawful():
+    return study.gather(cells())
+
+
 def verdict(**changes):
     return verdicts(study, study.gather(cells(**changes)))
 
 
-def test_the_published_path_holds_what_is_claimed():
-    data = study.gather(cells())
-    require_whole(study, data)
-    assert set(verdicts(study, data).values()) == {"holds"}
-    assert data.to_netcdf(engine="scipy")  # which has fewer types of numbers
+def test_the_published_path_holds_what_is_claimed(lawful):
+    require_whole(study, lawful)
+    assert set(verdicts(study, lawful).values()) == {"holds"}
+    assert lawful.to_netcdf(engine="scipy")  # which has fewer types of numbers
 
 
 def test_other_paths_are_noticed():
@@ -84,7 +88,7 @@ def test_models_that_did_not_learn_are_left_out():
     assert nothing["learned"] == nothing["lead"].n == nothing["bumps"].n == 0
 
 
-def test_a_signal_where_sampling_starts_is_said():
+def test_a_signal_where_sampling_starts_is_said(lawful):
     runs = cells()
     for _, cell in runs:
         cell["signal_left"][-1] = 0.26
@@ -92,4 +96,4 @@ def test_a_signal_where_sampling_starts_is_said():
     assert sentence.endswith(
         "The learned schedule leaves up to 0.26 of an image where sampling starts from noise alone."
     )
-    assert "noise alone" not in study.numbers(study.gather(cells()))["unreadable"]
+    assert "noise alone" not in study.numbers(lawful)["unreadable"]

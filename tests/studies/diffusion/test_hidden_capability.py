@@ -46,12 +46,17 @@ def cells(best=4000.0, plain=(9e3, 11e3, 13e3, 12e3, 10e3), spread=0.05, power=0
     return arrays
 
 
+@pytest.fixture(scope="module")
+def hidden():
+    return study.gather(cells())
+
+
 def verdict(**changes):
     return verdicts(study, study.gather(cells(**changes)))
 
 
-def test_a_hidden_capability_is_noticed_and_one_that_shows_is_not():
-    assert verdict()["delay"] == "holds"
+def test_a_hidden_capability_is_noticed_and_one_that_shows_is_not(hidden):
+    assert verdicts(study, hidden)["delay"] == "holds"
     assert verdict(plain=(4e3,) * 5)["delay"] == "does not hold"
     never = study.numbers(study.gather(cells(plain=(9e4,) * 5)))
     assert (never["order"], never["at_least"]) == ("sooner than", "at least ")
@@ -79,7 +84,7 @@ def test_the_turn_is_compared_with_the_capability():
     assert turns[1:] == ["holds", "does not hold"]
 
 
-def test_deviations_of_steps_are_compared_with_their_error():
+def test_deviations_of_steps_are_compared_with_their_error(hidden):
     rng = np.random.default_rng(0)
     logs = np.array([[0.2], [0.3]]) * rng.normal(size=(2, 1000))
     values = study.jackknifed(logs)
@@ -90,13 +95,13 @@ def test_deviations_of_steps_are_compared_with_their_error():
     assert values.mean() == pytest.approx(-0.1, abs=4 * error)
     np.testing.assert_allclose(study.jackknifed(logs[::-1]), -values, atol=1e-9)
     assert np.isnan(study.jackknifed(logs[:, :2])).all()
-    spread = study.numbers(study.gather(cells()))["spread"]
+    spread = study.numbers(hidden)["spread"]
     assert spread.n == 5
     assert spread.low < spread.value < spread.high
 
 
-def test_steps_are_those_of_the_paths():
-    runs = readings.learned(study.gather(cells())).sel(colour=study.COLOUR)
+def test_steps_are_those_of_the_paths(hidden):
+    runs = readings.learned(hidden).sel(colour=study.COLOUR)
     ability = study.elicited(runs)
     assert ability is not None
     # .8 of both is reached a tenth of a log step after one half, and then a checkpoint comes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from partwhole.networks.diffusion import presets
 from partwhole_studies.diffusion import concept_models as models
 from partwhole_studies.diffusion import image_readers
 from partwhole_studies.diffusion import training_sets as sets
@@ -125,19 +126,29 @@ def test_a_model_of_images_is_trained_and_prompted(monkeypatch):
         "colour": 0.137, "seed": 0, "per_class": 8, "samples": 2, "checkpoints": 2, "first": 1,
         "steps": 2, "over": [0.1], "directions": [1.0], "recipe": {"sampling_steps": 2, "batch": 4},
     }  # fmt: skip
-    noise, own = [], models.readers
+    noise, trained = [], []
+    own, train_network = models.readers, models.train_network
 
     def watched(config, space, side, noise_left):
         noise.append(noise_left.tolist())
         return own(config, space, side, noise_left)
 
+    def kept(*given, **options):
+        trained.append(train_network(*given, **options))
+        return trained[-1]
+
+    one_level = 16, presets.SMALL | {"channels": (8,)}
+    monkeypatch.setitem(presets.SIZES, "small16", one_level)
     monkeypatch.setattr(models, "readers", watched)
+    monkeypatch.setattr(models, "train_network", kept)
     arrays = models.train(config)
     left = (1.0 + np.exp(5.0)) ** -0.5  # at the first endpoint of the published schedule, -5
     np.testing.assert_allclose(noise.pop(), [left] * 2, rtol=1e-6)
     np.testing.assert_allclose(arrays["noise_left"], [left] * 2, rtol=1e-6)
     np.testing.assert_allclose(arrays["signal_left"], [(1.0 + np.exp(10.0)) ** -0.5] * 2, rtol=1e-6)
-    models.train(config | {"recipe": config["recipe"] | {"denoise": True}})
+    # What is read of a model does not depend on how it was trained.
+    monkeypatch.setattr(models, "train_network", lambda *given, **options: trained[0])
+    models.train(config | {"recipe": config["recipe"] | {"denoise": True}, "classifier": False})
     assert noise == [[1e-3] * 2]
     assert arrays["coordinates"].shape == arrays["decoded"].shape == (2, 6, 2, 2)
     assert arrays["scores"].shape == (2, 4, 2)

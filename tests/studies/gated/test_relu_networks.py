@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import idx_files
 import jax
 import jax.numpy as jnp
@@ -198,5 +200,7 @@ def test_the_mnist_preset_runs_from_the_command(files, tmp_path, monkeypatch, ca
         {"images": "mnist", "n": 100, "units": 10, "momentum": 0.9, "seed": seed, "n_test": 100}
         for seed in (1, 2)
     ]
+    monkeypatch.setattr(study, "STEPS", 100)
+    monkeypatch.setattr(study, "trained", partial(study.trained, steps=study.STEPS))
     out = mnist_runs.run_from_the_command(study, few, files, tmp_path, monkeypatch, capsys)
     assert "The published errors of ReLU networks and of their limits on MNIST" in out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from study_cells import computed
@@ -24,12 +26,18 @@ def data():
     return study.gather(computed(study))
 
 
+@cache
+def answers(name, salience):
+    kernel = OverlapKernel.from_salience([salience])
+    return solve(make_task(name), kernel, intercept="free").predictions
+
+
 def synthetic(preset, noise=0.0, salience=SALIENCES.__getitem__):
     """Return cells of networks that answer as kernel machines of these saliences do."""
     cells = []
     for config in study.PRESETS[preset]:
         kernel = OverlapKernel.from_salience([salience(config["distance"])])
-        answer = solve(make_task(config["task"]), kernel, intercept="free").predictions
+        answer = answers(config["task"], salience(config["distance"]))
         rng = np.random.default_rng([config["seed"], config["distance"]])
         answer = answer + noise * rng.normal(size=len(answer))
         measured = np.broadcast_to(kernel.salience, (2, len(study.PLACES), 2))
