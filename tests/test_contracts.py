@@ -74,7 +74,8 @@ COSTS = {
     "HyperbolicEntropy, tilted": (limits.HyperbolicEntropy(1e-3, 0.4), DENSE),
     "ChainNorm": (costs.ChainNorm(3), DENSE),
     # Of a wide domain, near the middle of which the conjugate is rounding alone.
-    "DeepEntropy": (costs.DeepEntropy.from_scale(0.1, depth=6), DENSE),
+    "DeepEntropy": (costs.DeepEntropy.from_scale(0.1, depth=6), SQUARE),
+    "DeepEntropy, three layers": (costs.DeepEntropy.from_scale(1.0, depth=3), DENSE),
     # A value takes some 25 ms, and the search 170 of them, which three layers take already.
     "DeepEntropy, four layers": (costs.DeepEntropy(*RNG.normal(size=(2, 4, 8))[..., :7]), SQUARE),
     "SchattenNorm": (costs.SchattenNorm(2, 4), DENSE),

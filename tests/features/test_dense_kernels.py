@@ -39,16 +39,16 @@ def test_one_hot_inputs_have_the_saliences_of_the_overlap_kernel(depth, kind, co
 
 
 def test_drawn_networks():
-    """Outputs of 4,000 networks of 200 units: entries are known to about 3 %."""
+    """Outputs of 4,000 networks of 100 units: entries are known to about 3 %."""
     # A law of its own for every layer.
     v, b, rng = (1.7, 2.2, 0.8), (0.3, 0.0, 0.6), np.random.default_rng(1)
     outputs = []
     for _ in range(4000):
         h = X
         for layer in (0, 1):
-            weights = rng.normal(size=(h.shape[1], 200)) * np.sqrt(v[layer] / h.shape[1])
-            h = np.maximum(h @ weights + np.sqrt(b[layer]) * rng.normal(size=200), 0.0)
-        readout = rng.normal(size=200) * np.sqrt(v[2] / 200)
+            weights = rng.normal(size=(h.shape[1], 100)) * np.sqrt(v[layer] / h.shape[1])
+            h = np.maximum(h @ weights + np.sqrt(b[layer]) * rng.normal(size=100), 0.0)
+        readout = rng.normal(size=100) * np.sqrt(v[2] / 100)
         outputs.append(h @ readout + np.sqrt(b[2]) * rng.normal())
     drawn = np.cov(np.array(outputs).T, bias=True)
     expected = dense_kernel(X, 2, weight_variance=v, bias_variance=b)

@@ -316,8 +316,8 @@ def test_other_units_change_nothing(cost, intercept, targets):
 @pytest.mark.parametrize("cost", [Quadratic(), L1Norm(), GroupNorm()], ids=_kind)
 def test_a_proof_that_nothing_fits(cost, intercept):
     rng = np.random.default_rng(6)
-    inputs = rng.normal(size=(18, 4))
-    classes = np.eye(3)[rng.integers(3, size=18)]
+    inputs = rng.normal(size=(12, 3))
+    classes = np.eye(3)[rng.integers(3, size=12)]
     for targets in (classes, 2.0 * classes - 1.0):
         limit = solve((inputs, targets), cost=cost, fit="margin", intercept=intercept)
         assert limit.outcome is Outcome.INFEASIBLE
