@@ -88,13 +88,6 @@ def test_report_writes_the_page(registered, capsys):
     assert QUESTION in (registered / "report" / "index.html").read_text()
 
 
-def test_report_on_two_processes(registered, capsys):
-    main(["report", "--out", "two", "--workers", "2"])
-    out = capsys.readouterr().out
-    assert "two/index.html: 6 claims" in out
-    assert "without a result" not in out
-
-
 def test_a_failing_study_ends_the_report_with_one(registered, capsys, monkeypatch):
     monkeypatch.setattr(partwhole_studies, "STUDIES", ("broken_study", "tiny_study"))
     with pytest.raises(SystemExit) as left:
@@ -177,8 +170,10 @@ def test_a_cell_that_kills_its_process_is_named_and_costs_no_other_study(
     assert "; 1 study without a result; " in told.out
     # What was finished is kept, and the next run goes on from there.
     monkeypatch.delenv("DEADLY")
-    main(["report", "--workers", "2"])
-    assert "report/index.html: 12 claims" in capsys.readouterr().out
+    main(["report", "--out", "two", "--workers", "2"])
+    out = capsys.readouterr().out
+    assert "two/index.html: 12 claims" in out
+    assert "without a result" not in out
 
 
 @pytest.fixture
@@ -218,15 +213,20 @@ def test_the_data_flag_names_the_folder_to_all_processes(
     assert (told_study / "told6").read_text() == str(told_study / "images")
     # Only while it runs.
     assert os.environ[VARIABLE] == "before"
-    monkeypatch.delenv(VARIABLE)
-    main([*argv, "--data", "images", "--store", "other"])
-    assert VARIABLE not in os.environ
-    main([*argv, "--store", "third"])
-    assert (told_study / "told5").read_text() == "nothing"
     if command == ["report"]:
         page = (told_study / "report" / "index.html").read_text()
         assert "It has no mnist preset." in page
         assert "1 study without a result" in capsys.readouterr().out
+
+
+def test_without_the_data_flag_no_folder_is_named(told_study, monkeypatch):
+    (told_study / "images").mkdir()
+    argv = ["run", "told_study", "--preset", "mnist"]
+    monkeypatch.delenv(VARIABLE, raising=False)
+    main([*argv, "--data", "images"])
+    assert VARIABLE not in os.environ
+    main([*argv, "--store", "other"])
+    assert (told_study / "told5").read_text() == "nothing"
 
 
 def test_cite_prints_bibtex(capsys):

@@ -72,8 +72,16 @@ def test_a_reader_that_leaves_changes_no_verdict(folder, table, code):
     assert Path("a.json").exists()
 
 
-@pytest.mark.parametrize(("table", "code"), [("good.csv", 0), ("bad.csv", 1), ("none.csv", 2)])
-@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "2>/dev/full"])
+@pytest.mark.parametrize(
+    ("closed", "table", "code"),
+    [
+        ("2>&-", "bad.csv", 1),
+        ("2>&-", "none.csv", 2),
+        (">&- 2>&-", "good.csv", 0),
+        (">&- 2>&-", "none.csv", 2),
+        ("2>/dev/full", "none.csv", 2),
+    ],
+)
 def test_closed_streams_change_no_status(folder, table, code, closed):
     assert shell(f"{COMMAND} {table} {' '.join(ASKED)} {closed}")[0] == code
 

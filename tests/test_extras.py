@@ -30,9 +30,9 @@ BASE = (
 )
 
 
-def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(code: str) -> subprocess.CompletedProcess[str]:
     """Run code as if the packages of all extras were not installed."""
-    command = [sys.executable, "-c", WITHOUT + code, *arguments]
+    command = [sys.executable, "-c", WITHOUT + code]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
@@ -51,29 +51,44 @@ for room in {BASE}:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("use", "part", "extra", "lacking"),
-    [
-        ("import partwhole.flows", "partwhole.flows", "train", "jax, equinox, optax, diffrax"),
-        ("import partwhole as pw; pw.networks", "partwhole.networks", "train", "jax"),
-        ("from partwhole.training import train_dense", "partwhole.training", "train", "jax"),
-        ("from partwhole import recommend", "partwhole.recommendation", "train", "jax"),
-        ("from partwhole.study import run", "partwhole.study.run", "plot", "matplotlib, xarray"),
-        (
-            "from partwhole.explorer.server import Explorer; Explorer()",
-            "partwhole explore", "explore", "jax",
-        ),
-        (
-            "from partwhole.tasks.images.digits import digit_images; digit_images()",
-            "partwhole.tasks.digit_images", "digits", "scikit-learn",
-        ),
-    ],
-)  # fmt: skip
-def test_the_rest_names_its_extra_in_one_sentence(use, part, extra, lacking):
-    last = run(use).stderr.splitlines()[-1]
+USES = {
+    "import partwhole.flows": ("partwhole.flows", "train", "jax, equinox, optax, diffrax"),
+    "import partwhole as pw; pw.networks": ("partwhole.networks", "train", "jax"),
+    "from partwhole.training import train_dense": ("partwhole.training", "train", "jax"),
+    "from partwhole import recommend": ("partwhole.recommendation", "train", "jax"),
+    "from partwhole.study import run": ("partwhole.study.run", "plot", "matplotlib, xarray"),
+    "from partwhole.explorer.server import Explorer; Explorer()": (
+        "partwhole explore", "explore", "jax",
+    ),
+    "from partwhole.tasks.images.digits import digit_images; digit_images()": (
+        "partwhole.tasks.digit_images", "digits", "scikit-learn",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    """Return the last line that each use prints, in a process that goes on after it."""
+    code = f"""
+import traceback
+for use in {list(USES)}:
+    try:
+        exec(use, {{}})
+        print("no error")
+    except Exception as error:
+        print(*traceback.format_exception_only(error), end="")
+"""
+    done = run(code)
+    assert (done.returncode, done.stderr) == (0, "")
+    return dict(zip(USES, done.stdout.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize("use", USES)
+def test_the_rest_names_its_extra_in_one_sentence(sentences, use):
+    part, extra, lacking = USES[use]
     said = f"{part} needs packages of the extra '{extra}'; got an installation without {lacking}"
-    assert re.match(rf"partwhole\._extras\.MissingExtraError: {re.escape(said)}", last)
-    assert last.endswith(f"; install them: pip install 'partwhole[{extra}]'")
+    assert re.match(rf"partwhole\._extras\.MissingExtraError: {re.escape(said)}", sentences[use])
+    assert sentences[use].endswith(f"; install them: pip install 'partwhole[{extra}]'")
 
 
 def test_pictures_of_a_folder_need_pillow_alone():
@@ -93,14 +108,19 @@ def test_the_command_audits_lists_and_refuses(tmp_path):
     table = tmp_path / "table.csv"
     rows = ("a,x,0,train", "a,y,1,train", "b,x,1,train", "b,y,2,test")
     table.write_text("\n".join(("one,two,sum,split", *rows)))
-    command = "from partwhole.cli import main; main()"
     words = ("--components", "one", "two", "--target", "sum", "--split", "split")
     html = tmp_path / "page.html"
-    done = run(command, "audit", str(table), *words, "--html", str(html))
-    assert (done.returncode, done.stderr) == (0, "")
+    # The last of these ends the process.
+    code = f"""
+from partwhole.cli import main
+main({["audit", str(table), *words, "--html", str(html)]})
+main(["list"])
+print("listed", flush=True)
+main(["run", "exposure"])
+"""
+    done = run(code)
     assert html.stat().st_size > 1000
-    assert run(command, "list").returncode == 0
-    done = run(command, "run", "exposure")
+    assert done.stdout.endswith("\nlisted\n")
     assert done.returncode == 2
     assert re.fullmatch(r"partwhole: .* the extra 'plot'; got .*\n", done.stderr)
 

@@ -8,7 +8,7 @@ import pickle
 import zipfile
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwhole._checks import InputError
@@ -21,6 +21,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(max_examples=25)
 @given(st.lists(VALUES), st.integers(1, 9), st.sampled_from([None, 1]))
 def test_an_array_in_small_pieces_is_the_array(tmp_path_factory, entries, piece, indent):
     path = tmp_path_factory.mktemp("json") / "array.json"
@@ -30,6 +31,7 @@ def test_an_array_in_small_pieces_is_the_array(tmp_path_factory, entries, piece,
         assert [entry for _, entry in json_items(path)] == entries
 
 
+@settings(max_examples=25)
 @given(st.dictionaries(st.text(), st.lists(VALUES)), VALUES, st.integers(1, 9))
 def test_arrays_under_a_key_come_with_their_names(tmp_path_factory, parts, other, piece):
     path = tmp_path_factory.mktemp("json") / "object.json"

@@ -1,4 +1,4 @@
-"""On 100 random tasks an audit agrees with dense algebra and a linear program.
+"""On 50 random tasks an audit agrees with dense algebra and a linear program.
 
 Predicted outputs are those of an explicit kernel machine; what is called determined is orthogonal
 to every null vector of training's dense indicators, what is called unsolvable no linear program
@@ -109,9 +109,9 @@ def machine(task, by_order, memory):
     return kernel[n:] @ solved[:n] + solved[n]
 
 
-def test_predictions_of_100_tasks_equal_an_explicit_kernel_machine():
+def test_predictions_of_50_tasks_equal_an_explicit_kernel_machine():
     sizes, worst = [], 0.0
-    for seed in range(100):
+    for seed in range(50):
         table = random_table(seed)
         order = min(2, table.n_components - 1)
         case = table.case(1, order)
@@ -126,7 +126,7 @@ def test_predictions_of_100_tasks_equal_an_explicit_kernel_machine():
             assert point.outputs.shape == expected.shape
             worst = max(worst, float(np.abs(point.outputs - expected).max()))
     assert set(sizes) == {2, 3, 4, 5, 6}
-    assert sum(size >= 4 for size in sizes) >= 33
+    assert sum(size >= 4 for size in sizes) >= 16
     assert worst <= TOLERANCE
 
 
@@ -192,10 +192,10 @@ def has_answer(phi, case):
     return found.status == 0
 
 
-def test_verdicts_of_100_tasks_agree_with_null_vectors_and_a_linear_program():
+def test_verdicts_of_50_tasks_agree_with_null_vectors_and_a_linear_program():
     told = {True: 0, False: 0}
     shares = []
-    for seed in range(100):
+    for seed in range(50):
         table = random_table(seed)
         order = min(2, table.n_components - 1)
         case = table.case(1, order)
@@ -214,6 +214,6 @@ def test_verdicts_of_100_tasks_agree_with_null_vectors_and_a_linear_program():
         assert verdict.solvable is not None
         assert verdict.solvable == has_answer(seen, case)
         told[verdict.solvable] += 1
-    assert min(told.values()) >= 20
+    assert min(told.values()) >= 10
     assert 0.0 in shares
-    assert sum(0.0 < share < 1.0 for share in shares) >= 20
+    assert sum(0.0 < share < 1.0 for share in shares) >= 10

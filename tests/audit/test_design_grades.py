@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from itertools import combinations, pairwise, product
+from functools import cache
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -38,9 +39,16 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.parametrize(("factors", "options"), REQUESTS)
-def test_grades_are_what_least_squares_amplifies(factors, options):
-    design = design_split(factors, **options)
+@cache
+def requested(i):
+    """Return factors and options, and their design."""
+    factors, options = REQUESTS[i]
+    return factors, options, design_split(factors, **options)
+
+
+@pytest.mark.parametrize("i", range(len(REQUESTS)))
+def test_grades_are_what_least_squares_amplifies(i):
+    factors, options, design = requested(i)
     n_values, order = tuple(factors.values()), options.get("require_order", 1)
     train, test = (indicators(rows, n_values, order) for rows in (design.train, design.test))
     assert np.linalg.matrix_rank(train) == len(train)
@@ -58,17 +66,16 @@ def test_grades_are_what_least_squares_amplifies(factors, options):
 
 def test_noise_in_training_answers_is_amplified_as_the_grades_say():
     """A least-squares fit of answers that are noise alone, many times."""
-    design = design_split({"a": 4, "b": 5}, grades=3)
+    _, _, design = requested(0)
     train, test = (indicators(rows, (4, 5), 1) for rows in (design.train, design.test))
     noise = np.random.default_rng(0).normal(size=(len(train), 40_000))
     answers = test @ np.linalg.lstsq(train, noise, rcond=None)[0]
     np.testing.assert_allclose(answers.var(axis=1), design.noise_gain, rtol=0.05)
 
 
-@pytest.mark.parametrize(("factors", "options"), REQUESTS)
-def test_the_audit_judges_each_grade_by_itself(factors, options, monkeypatch):
-    monkeypatch.setattr("partwhole.audit.audit.salience_sweep", lambda *_, **__: None)
-    design = design_split(factors, **options)
+@pytest.mark.parametrize("i", range(len(REQUESTS)))
+def test_the_audit_judges_each_grade_by_itself(i):
+    factors, options, design = requested(i)
     frame, order = design.to_frame(), options.get("require_order", 1)
     report = audit_split(frame, list(factors), "target", "split", require_order=order, add=0)
     assert report.verdict == "supported"
@@ -163,9 +170,9 @@ def test_reasons_of_the_bound_name_what_gives_it():
     text, design = reason({"a": 2, "b": 2, "c": 2}, test_share=0.1)
     assert text.startswith("weights under which all sums of order 1 vanish are on at least 4 ")
     assert design.lower_bound == 3
-    text, design = reason({"a": 6, "b": 6, "c": 6}, test_share=0.3)
-    assert text == "the held-out combinations span 16 dimensions, all that sums of order 1 have"
-    assert design.lower_bound == 16
+    text, design = reason({"a": 4, "b": 4, "c": 4}, test_share=0.3)
+    assert text == "the held-out combinations span 10 dimensions, all that sums of order 1 have"
+    assert design.lower_bound == 10
 
 
 def test_the_bound_of_conjunctions_names_their_factors():
@@ -290,8 +297,8 @@ def test_training_has_no_more_for_a_shortcut_than_kinds_that_its_sums_lack():
         ({"a": 3, "b": 5, "c": 4}, {"grades": 2}),
         ({"a": 2, "b": 5, "c": 4}, {"test_share": 0.12, "grades": 2}),
     ]
-    for (factors, options), seed in product(requests, range(3)):
-        design = design_split(factors, shortcut={"b": 0.9}, seed=seed, **options)
+    for factors, options in requests:
+        design = design_split(factors, shortcut={"b": 0.9}, seed=0, **options)
         used = {row for i in range(len(design.test)) for row in design.derivation(i)[0].tolist()}
         kinds = [(a, b % factors["a"] == a) for a, b, _ in design.train.tolist()]
         for row in set(range(len(design.train))) - used:
@@ -304,7 +311,7 @@ def test_of_as_small_designs_that_without_other_shortcuts_is_chosen(monkeypatch)
     def gain():
         designs = [
             design_split({"a": 3, "b": 4, "c": 4}, shortcut={"b": 0.9}, seed=seed)
-            for seed in range(6)
+            for seed in range(2)
         ]
         tables = [design.to_frame().query("split == 'train'") for design in designs]
         shares = [pd.crosstab(table["a"], table["c"], normalize="index") for table in tables]
@@ -317,7 +324,6 @@ def test_of_as_small_designs_that_without_other_shortcuts_is_chosen(monkeypatch)
 
 def test_a_design_whose_grades_are_predicted_at_chance_gives_way(monkeypatch):
     """Learners that memorise a part add up too little in long sums of few training answers."""
-    monkeypatch.setattr("partwhole.audit.audit.salience_sweep", lambda *_, **__: None)
     factors, options = {"a": 5, "b": 2, "c": 2}, {"test_share": 0.45, "grades": 3, "seed": 405}
 
     def verdict():

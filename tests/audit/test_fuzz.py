@@ -151,14 +151,14 @@ def test_any_table_is_read_or_refused_in_a_sentence(tmp_path):
                 assert [values[i] for i in column] == [str(cell) for cell in cells]
 
     # About a third of the tables are accepted; draws depend on which modules are loaded.
-    @settings(max_examples=400)
+    @settings(max_examples=200)
     @given(tables(), st.booleans())
     def run(drawn, in_a_file):
         ends_well(lambda: one(drawn, in_a_file), count)
 
     run()
     # The fuzz is worth its time only if it reaches both ends.
-    assert count["accepted"] > 100
+    assert count["accepted"] > 50
     assert len(count) > 15
 
 
@@ -178,10 +178,10 @@ def test_any_table_is_audited_or_refused_in_a_sentence(tmp_path):
         assert len(report.to_frame()) == len(report.findings)
         page.encode()
 
-    @settings(max_examples=60)
+    @settings(max_examples=30)
     @given(tables(), st.booleans())
     def run(drawn, in_a_file):
         ends_well(lambda: one(drawn, in_a_file), count)
 
     run()
-    assert count["accepted"] > 5
+    assert count["accepted"] > 2

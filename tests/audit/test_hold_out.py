@@ -42,7 +42,7 @@ def drawn(frame, names, **options):
 def test_columns_that_others_determine_change_no_draw(others):
     without = drawn(FRAME, PARTS)
     assert drawn(FRAME, [*PARTS, *others]) == without
-    for names in permutations([*PARTS[:2], *others[:2], PARTS[2]]):
+    for names in [*permutations([*PARTS[:2], *others[:2], PARTS[2]])][::5]:
         assert drawn(FRAME, list(names)) == without
 
 

@@ -82,13 +82,13 @@ def test_weights_are_rows():
 @pytest.mark.parametrize("k", [2, 3])
 def test_sums_with_wrong_labels_are_solvable_and_others_are_not(k):
     remarks = []
-    for seed in range(8):
+    for seed in range(4):
         for is_sum in (True, False):
             frame = table(np.random.default_rng(seed), 9, 0.25, k, is_sum, repeats=14)
             report = audit_split(frame, NAMES, "y", "split", add=0)
             assert report.solvable is is_sum
             remarks += report.evidence[0].solvability.remarks
-    assert sum("less certain than 99.9 %, and need not be answered" in r for r in remarks) >= 5
+    assert sum("less certain than 99.9 %, and need not be answered" in r for r in remarks) >= 2
 
 
 def test_wrong_labels_of_a_few_rows_prove_nothing():

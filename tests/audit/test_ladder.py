@@ -64,7 +64,7 @@ def test_labels_with_equal_outputs_share_the_fit(seed):
         assert rung.fitted == pytest.approx(0.5, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_every_rung_is_as_by_rank(seed):
     rng = np.random.default_rng(seed)
     n_values = rng.integers(2, 4, int(rng.integers(3, 5))).tolist()
@@ -189,7 +189,7 @@ def test_a_column_that_others_determine_changes_no_verdict(require_order):
         data["pair"] = data["shape"] + data["colour"]
         data["number"] = np.arange(len(data))
         for extra in ("copy", "code", "pair", "number"):
-            for named in ([*names, extra], [extra, *names], [*names[::-1], extra]):
+            for named in ([extra, *names], [*names[::-1], extra]):
                 again = audit_split(data, named, "y", "split", require_order=require_order)
                 assert again.table.n_components == 3
                 assert any("is left out: " in remark for remark in again.table.remarks)
@@ -331,7 +331,7 @@ def test_a_joint_code_is_left_out_wherever_it_is_named():
         "Component code is left out: a and b determine it in every row, and it determines them, "
         "so it adds nothing to a combination. If code is a single part, name it without them."
     )
-    for named in permutations(["a", "b", "c", "code"]):
+    for named in [*permutations(["a", "b", "c", "code"])][::5]:
         report = audit_split(data, named, "y", "split", add=0)
         assert report.verdict == "supported", named
         assert set(report.table.names) == set("abc")

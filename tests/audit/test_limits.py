@@ -253,9 +253,9 @@ def slow_clocks(monkeypatch):
 
 @contextmanager
 def busy_processes(monkeypatch):
-    """Let eight other processes work."""
+    """Let four other processes work."""
     processes = [
-        subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(8)
+        subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) for _ in range(4)
     ]
     try:
         yield

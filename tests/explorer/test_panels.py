@@ -73,7 +73,8 @@ def test_a_panel_has_words_and_opens_where_its_controls_can_be(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_code_is_what_was_run(name, monkeypatch, capsys):
-    panel = BY_NAME[name]
+    drawn: list[Axes] = []
+    panel = replace(BY_NAME[name], draw=recorded(BY_NAME[name].draw, drawn))
     control, slider = next(iter(panel.controls.items()))
     values = {control: slider.values[len(slider.values) // 3]} if isinstance(slider, Slider) else {}
     answer = panel.answer(values)
@@ -85,9 +86,6 @@ def test_the_code_is_what_was_run(name, monkeypatch, capsys):
     assert capsys.readouterr().out.strip() == answer.says
     assert len(scope["axes"]) == 2
     # The same as in the picture: what was drawn, and all texts but those of ticks.
-    drawn: list[Axes] = []
-    panel = replace(panel, draw=recorded(panel.draw, drawn))
-    assert panel.answer(values).says == answer.says
     assert [contents(ax) for ax in scope["axes"]] == [contents(ax) for ax in drawn]
     narrow = panel.answer(values, narrow=True)
     assert narrow.says == answer.says
@@ -96,15 +94,15 @@ def test_the_code_is_what_was_run(name, monkeypatch, capsys):
 
 @pytest.mark.parametrize("p", values_of("leak", "n_anchors"))
 def test_the_leak_is_the_published_formula(p):
-    for S in (0.02, 0.24, 0.48):
+    for S in (0.02, 0.48):
         says = BY_NAME["leak"].answer({"salience": S, "n_anchors": p}).says
         assert numbers(says) == [pytest.approx(p * S / (1 + (p - 2) * S), abs=5.1e-4)] * 2
 
 
 def test_the_shortcut_wins_below_the_boundary_and_nothing_is_said_beyond_the_end():
-    for part in values_of("shortcut", "part")[::6]:
+    for part in values_of("shortcut", "part")[::8]:
         boundary = pw.limits.shortcut.shortcut_boundary(part)
-        for pair in values_of("shortcut", "pair")[::5]:
+        for pair in values_of("shortcut", "pair")[::8]:
             answer = BY_NAME["shortcut"].answer({"part": part, "pair": pair})
             if part + pair > 1 / 3:
                 assert answer.says == (
@@ -155,10 +153,10 @@ def test_a_large_c_is_lazy_a_small_one_is_rich_and_one_between_is_nested():
     assert regimes == ["rich", "nested", "lazy"]
 
 
-@pytest.mark.parametrize(("gap", "seed"), [(0.3, 0), (0.06, 1), (0.5, 7)])
+@pytest.mark.parametrize(("gap", "seed"), [(0.06, 1), (0.5, 7)])
 def test_more_gates_need_no_longer_weights_and_one_cannot_do(gap, seed):
     sums = []
-    for n_units in (1, 4, 8, 16, 30):
+    for n_units in (1, 4, 8, 30):
         says = BY_NAME["gates"].answer({"n_units": n_units, "gap": gap, "seed": seed}).says
         if n_units == 1:
             assert says == "1 gated units cannot separate these classes: add units."
@@ -200,7 +198,7 @@ def test_any_value_and_name_can_be_drawn(tmp_path):
 
 def test_a_table_of_many_values_has_no_grid(tmp_path):
     path = tmp_path / "t.csv"
-    n = 3000  # a grid of 9 million cells, and pictures of more
+    n = 1000  # a grid of a million cells, and pictures of more
     table = pd.DataFrame({"a": np.arange(n), "b": (7 * np.arange(n)) % n, "y": np.arange(n) % 9})
     table["split"] = np.where(np.arange(n) % 5, "train", "test")
     table.to_csv(path, index=False)
@@ -217,14 +215,14 @@ def undecided(axes, print, max_steps=1):
     raise AssertionError("drawn all the same")
 
 
-def diverged(axes, print, max_steps=1):
-    path = pw.flow(pw.flows.Tied(0.01 * np.eye(2), np.eye(2)), np.linspace(0, 9, 9))
-    yield replace(path, outcome=FlowOutcome.DIVERGED)
+def unfinished(axes, print, max_steps=1):
+    yield pw.flow(pw.flows.Tied(0.01 * np.eye(2), np.eye(2)), np.linspace(0, 9, 9), max_steps=2)
     raise AssertionError("drawn all the same")
 
 
-def unfinished(axes, print, max_steps=1):
-    yield pw.flow(pw.flows.Tied(0.01 * np.eye(2), np.eye(2)), np.linspace(0, 9, 9), max_steps=2)
+def diverged(axes, print, max_steps=1):
+    path = next(unfinished(axes, print))
+    yield replace(path, outcome=FlowOutcome.DIVERGED)
     raise AssertionError("drawn all the same")
 
 

@@ -61,13 +61,12 @@ def test_rescaled_finetuning_is_as_recorded():
 @pytest.mark.parametrize("n_aux", [20, 45])
 def test_multi_task_learning_is_the_flow_in_all_weights(n_aux):
     """With fewer and with more auxiliary inputs than the 30 features."""
-    found = quietly(SMALL, [10], methods=["multi-task"], n_aux=n_aux, init_scale=0.05, seeds=[0, 1])
-    for seed in (0, 1):
-        sample = SMALL.sample(seed, 10, n_aux)
-        tasks = [(sample.aux_inputs, sample.aux_targets), (sample.inputs, sample.targets)]
-        _, main = flowed(tasks, (n_aux / (n_aux + 10), 10 / (n_aux + 10)), 0.05)
-        # The prediction stops at a training loss of 1e-8, and so 1e-4 from the end.
-        assert abs(found.losses[0, 0, seed] - np.sum((main - sample.main) ** 2)) < 2e-4
+    found = quietly(SMALL, [10], methods=["multi-task"], n_aux=n_aux, init_scale=0.05, seeds=[1])
+    sample = SMALL.sample(1, 10, n_aux)
+    tasks = [(sample.aux_inputs, sample.aux_targets), (sample.inputs, sample.targets)]
+    _, main = flowed(tasks, (n_aux / (n_aux + 10), 10 / (n_aux + 10)), 0.05)
+    # The prediction stops at a training loss of 1e-8, and so 1e-4 from the end.
+    assert abs(found.losses[0, 0, 0] - np.sum((main - sample.main) ** 2)) < 2e-4
     assert found.notes == ()
 
 

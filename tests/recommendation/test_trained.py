@@ -23,9 +23,13 @@ def told():
     )  # fmt: skip
 
 
-def test_training_ends_where_theory_says(told):
+@pytest.fixture(scope="module")
+def trained(told):
+    return trained_losses(told, progress=False, max_steps=30_000)
+
+
+def test_training_ends_where_theory_says(told, trained):
     """Steps of .1 on targets of order 1 end a few percent from the flow (fact sheet F-13)."""
-    trained = trained_losses(told, progress=False, max_steps=30_000)
     exact = [m.name != "multi-task" for m in told.methods]
     gap = np.abs(trained.final - told.losses)[exact]
     assert (gap <= 0.1 * told.losses[exact] + 1e-6).all()
@@ -49,7 +53,7 @@ def test_multi_task_learning_follows_the_auxiliary_sample(n_aux):
     """
     task = SparseTeachers(dimension=20, active_aux=5, active_main=5, overlap=3)
     predicted = predict_losses(
-        task, [8], methods=["multi-task"], n_aux=n_aux, seeds=range(2), progress=False
+        task, [8], methods=["multi-task"], n_aux=n_aux, seeds=[0], progress=False
     )
     # The nearer to as many samples as features, the longer training takes.
     steps = 150_000 if n_aux <= 20 else 75_000
@@ -69,8 +73,7 @@ def test_the_choice_follows_the_auxiliary_sample():
     np.testing.assert_allclose(advice.predicted.losses, trained.final, rtol=0.1)
 
 
-def test_the_best_on_the_way_is_no_worse_than_the_end_and_than_the_start(told):
-    trained = trained_losses(told, progress=False, max_steps=5000)
+def test_the_best_on_the_way_is_no_worse_than_the_end_and_than_the_start(told, trained):
     assert (trained.best <= trained.final + 1e-12).all()
     single = [m.name for m in told.methods].index("single-task")
     # It starts from coefficients of zero, in single precision.
@@ -85,7 +88,7 @@ def test_trained_pretraining_is_nearly_perfect_from_weights_that_outweigh_its_er
     gaps = []
     for scale in (0.03, 0.001):
         kept = predict_losses(
-            TASK, [16], methods=["finetuning"], rescalings=[1], n_aux=80, seeds=range(3),
+            TASK, [16], methods=["finetuning"], rescalings=[1], n_aux=80, seeds=[0],
             init_scale=scale, readout_scale=scale, progress=False,
         )  # fmt: skip
         perfect, trained = (
