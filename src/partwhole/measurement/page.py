@@ -101,7 +101,7 @@ def _opening(measurement: Measurement) -> Html:
         (f"{recording.n_neurons:,}", "neurons, voxels or units"),
         (
             f"{recording.n_conditions:,}",
-            f"conditions, {trials_in_words(recording).replace(' condition', '')}",
+            f"conditions, {trials_in_words(recording, of='each')}",
         ),
     ]
     structure, explained = structure_in_words(measurement), measurement.saliences.structure

@@ -31,7 +31,7 @@ SHUFFLED = "where each neuron's condition means are shuffled"
 MOST_VALUES = 6  # of a component that a sentence lists
 
 
-def trials_in_words(recording: Recording) -> str:
+def trials_in_words(recording: Recording, of: str = "each condition") -> str:
     """Return how many trials a condition has, with each neuron where sessions have other neurons.
 
     Examples
@@ -47,7 +47,7 @@ def trials_in_words(recording: Recording) -> str:
         counts = np.concatenate([part[part > 0] for part in recorded])
     low, high = int(counts.min()), int(counts.max())
     words = f"{low} trials" if low == high else f"{low} to {high} trials"
-    return f"{words} of each condition{' with each neuron' * several}"
+    return f"{words} of {of}{' with each neuron' * several}"
 
 
 def set_in_words(names: Sequence[str], members: Sequence[int]) -> str:
