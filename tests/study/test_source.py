@@ -26,10 +26,18 @@ from partwhole.study import layout, mean
 
 PRESETS = {"quick": [{"n": n} for n in (2,)]}
 FACTOR = 3.0
+HALF = 0.5
+SHOWN = 0.4
+
+def _once():
+    return HALF + HALF
+
+def _drawn():
+    return memorization_leak(SHOWN, n_anchors=1)
 
 def cell(config):
     """Return a square."""
-    return {"y": np.array(FACTOR * doubled(config["n"]) ** others.POWER)}
+    return {"y": np.array(FACTOR * _once() * doubled(config["n"]) ** others.POWER)}
 
 def gather(cells):
     return layout(cells, {"y": ""})
@@ -38,7 +46,7 @@ def numbers(data):
     return {"square": float(data.y)}
 
 def figure(data):
-    return memorization_leak(0.4, n_anchors=1)
+    return _drawn()
 '''
 TOML = """
 question = "How large?"
@@ -105,6 +113,9 @@ def written(tmp_path, monkeypatch):
     [
         ("square", "FACTOR = 3.0", "FACTOR = 3.5"),
         ("square", 'config["n"])', 'config["n"] + 1)'),
+        ("square", "return HALF + HALF", "return 2 * HALF"),
+        ("square", "HALF = 0.5", "HALF = 0.25"),
+        ("square", "import numpy as np", "import numpy as np\nimport gated_data"),
         ("helpers", "POWER = 2", "POWER = 3"),
         ("helpers", "2 * n", "n + n"),
         ("helpers", "UNUSED = 1", "UNUSED = 2"),
@@ -135,6 +146,8 @@ def test_what_the_cell_stands_on_changes_the_key(written, file, old, new):
         ("square", '"square": float', '"square": 1 * float'),
         ("square", "import layout, mean", "import layout, proportion"),
         ("square", "n_anchors=1", "n_anchors=2"),
+        ("square", "SHOWN = 0.4", "SHOWN = 0.3"),
+        ("square", "return _drawn()", "return SHOWN"),
         ("square", "n in (2,)", "n in [2]"),
         ("square", 'return {"y"', '# A comment.\n    return {  "y"'),
         ("helpers", "POWER = 2", "# Of two.\nPOWER = 2"),

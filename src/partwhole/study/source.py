@@ -1,12 +1,11 @@
 """The source that the cells of a study depend on, as a short hash.
 
-It covers the study's module, and the modules of its package and of partwhole that it imports,
-directly or indirectly; of partwhole and its rooms, those from which the names that are imported
-come, and not the lists of names themselves. Of an import from partwhole it has the names and the
-modules that define them, so that a room may cease to list a name. It leaves out what shows and
-doesn't compute: docstrings, comments, progress bars and the methods `plot`, `describe` and reprs;
-and of the study's module the sentences, the presets, `gather`, `numbers`, `figure`, `seconds` and
-ON_GPU, and imports that only these need. Installed packages are not covered.
+It covers what `cell` refers to in the study's module, directly or indirectly, and the modules of
+its package and of partwhole that this imports; of partwhole and its rooms, those from which the
+names that are imported come, and not the lists of names themselves. Of an import from partwhole it
+has the names and the modules that define them, so that a room may cease to list a name. It leaves
+out what shows and doesn't compute: docstrings, comments, progress bars and the methods `plot`,
+`describe` and reprs. Installed packages are not covered.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ from partwhole.study import HOMES
 
 DIGITS = 16
 NO_SOURCE = "none"
-# Names in a study's module that its cells do not depend on, unless `cell` refers to them.
-LEFT_OUT = frozenset(("DECLARATION", "ON_GPU", "PRESETS", "figure", "gather", "numbers", "seconds"))
 # Methods that show a result to a reader; no cell depends on them.
 SHOWING = frozenset(("__repr__", "_repr_html_", "describe", "plot"))
 PACKAGE = "partwhole"
@@ -152,26 +149,26 @@ def _read(study: ModuleType) -> Source:
 
 
 def _needed_by_cells(tree: ast.Module) -> list[ast.stmt]:
-    """Return the statements of a study that its cells need."""
-    optional = [node for node in tree.body if (names := {*_bound(node)}) and names <= LEFT_OUT]
-    required = [node for node in tree.body if node not in optional]
-    imports = [node for node in required if isinstance(node, ast.Import | ast.ImportFrom)]
-    used = _mentioned(node for node in required if node not in imports)
-    # Statements that the required ones refer to, such as a preset.
-    restored = [node for node in optional if used & {*_bound(node)}]
-    used |= _mentioned(restored)
-    used_elsewhere = _mentioned(node for node in optional if node not in restored)
-    unneeded = [
-        node
-        for node in imports
-        if (names := {*_bound(node)}) and not names & used and names <= used_elsewhere
-    ]
-    needed = [
-        node
-        for node in tree.body
-        if node not in unneeded and (node in required or node in restored)
-    ]
-    return [_without_unused_names(node, used) for node in needed]
+    """Return the statements of a study that `cell` refers to, and those that bind no names.
+
+    An import that nothing in the module mentions is there for what it does.
+    """
+    bound = [{*_bound(node)} for node in tree.body]
+    mentioned = [_mentioned([node]) for node in tree.body]
+    everything = set().union(*mentioned)
+    used = {"cell"}
+    while True:
+        needed = [
+            i
+            for i, (node, names) in enumerate(zip(tree.body, bound, strict=True))
+            if not names
+            or names & used
+            or (isinstance(node, ast.Import | ast.ImportFrom) and not names & everything)
+        ]
+        more = used.union(*(mentioned[i] for i in needed))
+        if more == used:
+            return [_without_unused_names(tree.body[i], used) for i in needed]
+        used = more
 
 
 def _without_unused_names(node: ast.stmt, used: set[str]) -> ast.stmt:

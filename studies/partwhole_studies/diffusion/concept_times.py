@@ -35,7 +35,7 @@ def _cells(kind: Config, colours: Sequence[float], seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, CONCEPT_SIGNALS[1:17:7], 1),
-    "laptop": _cells(POINTS, CONCEPT_SIGNALS[1:17:3], 10),
+    "laptop": _cells(POINTS, CONCEPT_SIGNALS[1::3], 10),
     "paper": _cells(PAPER, CONCEPT_SIGNALS, 5),
 }
 seconds = seconds_of(of_model)

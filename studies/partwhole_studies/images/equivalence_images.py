@@ -17,6 +17,7 @@ from partwhole_studies.costs import of_images, seconds_of
 from partwhole_studies.images import networks
 from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
 from partwhole_studies.images.networks import DIGITS, FEW, MNIST, cells_of
+from partwhole_studies.images.squares import both_losses, by_loss
 from partwhole_studies.network_tasks import make_task
 
 TASKS = ("1 anchor", "4 anchors")
@@ -25,8 +26,13 @@ ITEMS = 10
 FEWEST = FEW | {"training_images": 20}
 PRESETS = {
     "quick": cells_of(FEWEST, "convnet-small", "logistic", TASKS[1:], (8,), 1, epochs=16),
-    "laptop": cells_of(DIGITS, "convnet-small", "logistic", TASKS, (0, 4, 8), 5, epochs=20),
-    "paper": cells_of(MNIST, "convnet", "logistic", TASKS, (0, 5, 10, 15, 20), 10, epochs=150),
+    "laptop": cells_of(DIGITS, "convnet-small", "logistic", TASKS, (0, 4, 8), 5, epochs=20)
+    + cells_of(DIGITS, "convnet-small", "squared", TASKS, (0, 4, 8), 5),
+    "paper": [
+        cell
+        for loss in ("logistic", "squared")
+        for cell in cells_of(MNIST, "convnet", loss, TASKS, (0, 5, 10, 15, 20), 10, epochs=150)
+    ],
 }
 VARIABLES = {"right": "pairs", "contrast": "", "answer": "first second"}
 COORDS = {"pairs": ("unseen", "seen"), "first": range(ITEMS), "second": range(ITEMS)}
@@ -40,7 +46,8 @@ def cell(config: Config) -> Arrays:
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    return lay_out(cells, _read, VARIABLES, COORDS, {"right": "composites answered correctly"})
+    labels = {"right": "composites answered correctly"}
+    return lay_out(by_loss(cells), _read, VARIABLES, COORDS, labels)
 
 
 def _read(config: Config, arrays: Arrays) -> dict[str, Any]:
@@ -62,10 +69,13 @@ def numbers(data: xr.Dataset) -> dict[str, float | str | Estimate]:
     far = data.isel(network=0, distance=-1).right.mean("task", skipna=False)
     unseen, seen = (mean(far.sel(pairs=pairs), within=(0.0, 1.0)) for pairs in COORDS["pairs"])
     contrast = mean(data.isel(network=0).contrast.mean(["task", "distance"]))
+    far_apart = both_losses(data.right).isel(network=1, distance=-1)
+    squares = far_apart.sel(pairs="unseen").mean("task", skipna=False)
     return {
         "unseen": unseen,
         "seen": seen,
         "contrast": contrast,
+        "squares": mean(squares, within=(0.0, 1.0)),
         "n": unseen.n,
         "chance": "better than" if unseen.value > 0.5 else "no better than",
         "not_learned": data.attrs["not_learned"],
@@ -81,9 +91,13 @@ def figure(data: xr.Dataset) -> Figure:
     axes = rows[1].subplot_mosaic("AB;CC" if several else "AC")
     for letter, task in zip("AB", tasks, strict=False):
         _draw_accuracy(axes[letter], task, data.isel(network=0).sel(task=task).right)
+        after = data.isel(network=slice(1, None)).sel(task=task, pairs="unseen").right
+        names = {network: "unseen pairs, squared loss" for network in after.network.values}
+        series(axes[letter], "distance", by="network", measured=after, within=(0.0, 1.0),
+               names=names, shift=2)  # fmt: skip
     network = data.isel(network=0, distance=-1, seed=0).sel(task=tasks[-1])
     _draw_answers(axes["C"], tasks[-1], network)
-    return key(drawn)
+    return key(drawn, columns=3)
 
 
 def _draw_accuracy(ax: Axes, task: str, right: xr.DataArray) -> None:

@@ -32,27 +32,28 @@ from partwhole_studies.costs import of_images, seconds_of
 from partwhole_studies.images import networks
 from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
 from partwhole_studies.images.networks import CIFAR, DIGITS, FEW, MNIST, PLACES, STAGES, cells_of
+from partwhole_studies.images.squares import after_logistic, beside_regression, both_losses, by_loss
 from partwhole_studies.network_tasks import CONTEXTS, make_task
 
 HARDEST = ("CD-3",)
 ENDS = ("CD-1", "CD-3")
+LARGER = MNIST | {"samples": 30_000}
 PRESETS = {
     "quick": cells_of(FEW, "convnet-small", "logistic", HARDEST, (0,), 1, epochs=8),
     "laptop": cells_of(DIGITS, "convnet-small", "logistic", CONTEXTS, (0, 4, 8), 5, epochs=20)
     + cells_of(DIGITS, "resnet-small", "logistic", ENDS, (0, 4, 8), 3, epochs=40)
-    + cells_of(DIGITS, "vit-small", "logistic", HARDEST, (0, 4, 8), 3),
-    "paper": cells_of(
-        MNIST | {"samples": 30_000}, "convnet", "logistic", CONTEXTS, (0, 5, 10, 15, 20), 10
-    )
+    + cells_of(DIGITS, "vit-small", "logistic", HARDEST, (0, 4, 8), 3)
+    + cells_of(DIGITS, "convnet-small", "squared", CONTEXTS, (0, 4, 8), 5),
+    "paper": [
+        cell
+        for loss in ("logistic", "squared")
+        for cell in cells_of(LARGER, "convnet", loss, CONTEXTS, (0, 5, 10, 15, 20), 10)
+    ]
     + cells_of(CIFAR, "resnet", "logistic", CONTEXTS, (0,), 10)
     + cells_of(CIFAR, "vit", "logistic", CONTEXTS, (0,), 10),
 }
-VARIABLES = {
-    "unseen": "",
-    "theory": "stage place",
-    "salience": "stage place order",
-    "terms": "kind",
-}
+VARIABLES = {"unseen": "", "tuples": "", "theory": "stage place", "salience": "stage place order",
+             "terms": "kind"}  # fmt: skip
 seconds = seconds_of(of_images)
 ON_GPU = True
 
@@ -65,7 +66,7 @@ def cell(config: Config) -> Arrays:
 def gather(cells: Cells) -> xr.Dataset:
     coords = {"stage": STAGES, "place": PLACES, "order": (1, 2, 3), "kind": KINDS}
     labels = {"unseen": "unseen combinations right", "terms": "share of mean sizes"}
-    return lay_out(cells, _read, VARIABLES, coords, labels)
+    return lay_out(by_loss(cells), beside_regression(_read), VARIABLES, coords, labels)
 
 
 def _read(config: Config, arrays: Arrays) -> dict[str, Any]:
@@ -117,12 +118,16 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     hard = data.isel(network=0).sel(task="CD-3")
     right = mean(hard.unseen.mean("distance"), within=(0.0, 1.0))
     logs = np.log(hard.terms.sel(kind="context")) - np.log(hard.terms.sel(kind="right pair"))
-    before, larger = agreement(data, "before", "late")
+    before, larger = agreement(after_logistic(data), "before", "late")
+    losses = both_losses(data.tuples.sel(task="CD-3")).mean("distance")
+    after = mean(losses.isel(network=1))
     return {
         "right": right,
         "ratio": geometric_mean(np.exp(logs.mean("distance"))),
         "before": before,
         "larger": larger,
+        "squares": mean(losses.diff("network")),
+        "after_squares": f", and {after.value:.0%} after squared loss" if after.n else "",
         "chance": "below chance" if right.value < 0.5 else "not below chance",
         "not_learned": data.attrs["not_learned"],
     }
@@ -134,7 +139,7 @@ def figure(data: xr.Dataset) -> Figure:
     draw_examples(rows[0], data)
     upper = rows[1].subplots(1, 2)
     _draw_accuracy(upper[0], data)
-    _draw_phases(upper[1], data)
+    _draw_phases(upper[1], after_logistic(data))
     _draw_terms(rows[2].subplots(), data.isel(network=0))
     return key(drawn, columns=3)
 
@@ -147,9 +152,11 @@ def _draw_accuracy(ax: Axes, data: xr.Dataset) -> None:
         published=published_over_widths(__file__, ["task", "distance"], quantity="accuracy").value,
     )  # fmt: skip
     trained = data.unseen.isel(network=slice(1, None)).stack(kind=["network", "task"])
-    for i, (network, task) in enumerate(trained.dropna("kind", how="all").kind.values):
+    kinds = trained.dropna("kind", how="all").kind.values
+    kinds = [(n, task) for n, task in kinds if task == "CD-3" or not n.endswith("squares")]
+    for i, (network, task) in enumerate(kinds):
         part = data.unseen.sel(network=[network], task=task).dropna("distance", how="all")
-        names = {network: f"{network.removesuffix('-small')}, {task}"}
+        names = {network: f"{network.replace('-small', '')}, {task}"}
         series(ax, "distance", by="network", measured=part, names=names, shift=len(CONTEXTS) + i)
     ax.set(ylim=(0, 1.03), xlim=(-0.1, 1.1), title="Unseen combinations")
 

@@ -68,6 +68,17 @@ def test_right_answers_have_the_largest_contrast():
     assert np.all(data.right.sel(pairs="unseen") == 1.0)
 
 
+def test_squared_loss_is_read_of_mean_answers():
+    assert study.numbers(study.gather(synthetic("laptop")))["squares"].value == 1.0
+
+    def wrong(config):
+        task = make_task(config["task"])
+        return np.where(task.is_train, task.targets, -task.targets)
+
+    numbers = study.numbers(study.gather(synthetic("laptop", wrong)))
+    assert (numbers["squares"].value, numbers["squares"].n) == (0.0, 5)
+
+
 def test_answers_are_laid_out_by_item():
     answer = study.gather(synthetic("quick")).answer.squeeze(drop=True)
     same = np.arange(10) // 5

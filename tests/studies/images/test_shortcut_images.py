@@ -16,6 +16,8 @@ from partwhole_studies.images import shortcut_images as study
 from partwhole_studies.network_tasks import make_task
 
 SHORTCUT, SOLVED = (0.28, 0.03), (0.05, 0.20)
+BY_REGRESSION = (0.2, 0.1)  # solves CD-3, where the largest margin does not
+FITS = {"logistic": "margin", "squared": "equal"}
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +26,9 @@ def data():
 
 
 @cache
-def answers(name, saliences):
-    kernel = OverlapKernel.from_salience(saliences)
-    return solve(make_task(name), kernel, fit="margin", intercept="free").predictions
+def answers(name, saliences, loss):
+    kernel, fit = OverlapKernel.from_salience(saliences), FITS[loss]
+    return solve(make_task(name), kernel, fit=fit, intercept="free").predictions
 
 
 def synthetic(preset, saliences=SHORTCUT):
@@ -36,7 +38,7 @@ def synthetic(preset, saliences=SHORTCUT):
     cells = []
     for config in study.PRESETS[preset]:
         task = make_task(config["task"])
-        answer = 3.0 * answers(config["task"], saliences)
+        answer = 3.0 * answers(config["task"], saliences, config["training"]["loss"])
         right = float(np.mean((answer * task.targets)[~task.is_train] > 0))
         cell = {"answered": answer, "quality": np.array([1.0, 0.97, right]), "salience": measured}
         cells.append((config, cell | {"learned": np.array(True)}))
@@ -61,6 +63,19 @@ def test_kernel_machines_lie_where_their_saliences_say(saliences):
     assert study.agreement(data, "after", "last")[0].value == 1.0
     assert numbers["right"].value == (0.0 if saliences is SHORTCUT else 1.0)
     assert (numbers["ratio"].value > 1) == (saliences is SHORTCUT)
+
+
+def test_squared_loss_is_held_to_regression():
+    data = study.gather(synthetic("laptop", BY_REGRESSION))
+    numbers = study.numbers(data)
+    assert (numbers["right"].value, numbers["squares"].value) == (0.0, 1.0)
+    assert numbers["squares"].n == 5
+    assert numbers["after_squares"] == ", and 100% after squared loss"
+    # Each is on the side of chance that its own limit predicts.
+    assert numbers["before"].value == study.agreement(data, "before", "late")[0].value == 1.0
+    solved = study.numbers(study.gather(synthetic("laptop", SOLVED)))
+    assert solved["squares"].value == 0.0
+    assert study.numbers(study.gather(synthetic("quick")))["after_squares"] == ""
 
 
 def test_saliences_of_the_wrong_side_are_noticed():
