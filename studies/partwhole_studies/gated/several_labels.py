@@ -133,11 +133,13 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
     first, last = of.isel(step=0), of.isel(step=-1)
     means = {name: mean(first.sel(limit=limit)) for name, limit in zip(NAMES, LIMITS, strict=True)}
     learned = first.sel(limit="learned gates")
+    late, times = mean(last.sel(limit="learned gates")), int(data.step[-1] / data.step[0])
+    later = f" After {times} times as many steps the first is {late.value:.2f}."
     return means | {
+        "later": later if times > 1 else "",
         "learned_random": mean(learned - first.sel(limit="random gates")),
         "learned_linear": mean(learned - first.sel(limit="linear")),
         "longer": mean(last.sel(limit="learned gates") - learned),
-        "late": mean(last.sel(limit="learned gates")),
         "share": mean(data.share.isel(step=0).mean("units")),
         "missed": data.missed.to_numpy(),
         "missing": data.error.isnull().to_numpy().astype(float),

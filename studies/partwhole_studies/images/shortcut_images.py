@@ -32,12 +32,13 @@ from partwhole_studies.costs import of_images, seconds_of
 from partwhole_studies.images import networks
 from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
 from partwhole_studies.images.networks import CIFAR, DIGITS, FEW, MNIST, PLACES, STAGES, cells_of
-from partwhole_studies.images.squares import after_logistic, beside_regression, both_losses, by_loss
+from partwhole_studies.images.squares import after_logistic, both_losses, by_loss, right_tuples
 from partwhole_studies.network_tasks import CONTEXTS, make_task
 
 HARDEST = ("CD-3",)
 ENDS = ("CD-1", "CD-3")
 LARGER = MNIST | {"samples": 30_000}
+FITS = {"logistic": "margin", "squared": "equal"}  # where training ends after each loss
 PRESETS = {
     "quick": cells_of(FEW, "convnet-small", "logistic", HARDEST, (0,), 1, epochs=8),
     "laptop": cells_of(DIGITS, "convnet-small", "logistic", CONTEXTS, (0, 4, 8), 5, epochs=20)
@@ -66,23 +67,25 @@ def cell(config: Config) -> Arrays:
 def gather(cells: Cells) -> xr.Dataset:
     coords = {"stage": STAGES, "place": PLACES, "order": (1, 2, 3), "kind": KINDS}
     labels = {"unseen": "unseen combinations right", "terms": "share of mean sizes"}
-    return lay_out(by_loss(cells), beside_regression(_read), VARIABLES, coords, labels)
+    return lay_out(by_loss(cells), _read, VARIABLES, coords, labels)
 
 
 def _read(config: Config, arrays: Arrays) -> dict[str, Any]:
     task, salience = make_task(config["task"]), arrays["salience"]
-    size = sizes(task, arrays["answered"])
+    size, fit = sizes(task, arrays["answered"]), FITS[config["training"]["loss"]]
+    theory = [[margin(config["task"], *at[:2], fit) for at in stage] for stage in salience]
     return {
         "unseen": arrays["quality"][2],
+        "tuples": right_tuples(config, arrays)[1],
         "terms": size / size.sum(),
         "salience": salience,
-        "theory": [[margin(config["task"], *place[:2]) for place in stage] for stage in salience],
+        "theory": theory,
     }
 
 
 @cache
-def margin(name: str, order_1: float, order_2: float) -> float:
-    """Return the largest-margin kernel machine's mean margin on unseen tuples at two saliences.
+def margin(name: str, order_1: float, order_2: float, fit: str = "margin") -> float:
+    """Return a kernel machine's mean margin on unseen tuples at two saliences.
 
     Those a hair below 0, by noise, are 0.
     """
@@ -90,7 +93,7 @@ def margin(name: str, order_1: float, order_2: float) -> float:
     total = 3.0 * (order_1 + order_2)
     shrink = min(1.0, 0.995 / total) if total > 0 else 1.0
     kernel = OverlapKernel.from_salience((order_1 * shrink, order_2 * shrink))
-    return float(solve(make_task(name), kernel, fit="margin", intercept="free").test_margins.mean())
+    return float(solve(make_task(name), kernel, fit=fit, intercept="free").test_margins.mean())
 
 
 def boundary(order_1: float) -> float:

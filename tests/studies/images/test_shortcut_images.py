@@ -17,7 +17,6 @@ from partwhole_studies.network_tasks import make_task
 
 SHORTCUT, SOLVED = (0.28, 0.03), (0.05, 0.20)
 BY_REGRESSION = (0.2, 0.1)  # solves CD-3, where the largest margin does not
-FITS = {"logistic": "margin", "squared": "equal"}
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,7 @@ def data():
 
 @cache
 def answers(name, saliences, loss):
-    kernel, fit = OverlapKernel.from_salience(saliences), FITS[loss]
+    kernel, fit = OverlapKernel.from_salience(saliences), study.FITS[loss]
     return solve(make_task(name), kernel, fit=fit, intercept="free").predictions
 
 
