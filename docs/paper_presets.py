@@ -22,6 +22,7 @@ KINDS = {
         "diffusion.rare_concept",
         "diffusion.hidden_capability",
         "diffusion.combination_distance",
+        "diffusion.variants",
     ),
     costs.of_finetuning: ("reuse.class_finetuning",),
 }

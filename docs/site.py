@@ -34,7 +34,7 @@ CONTENTS = {
         "gallery/index",
     ],
     "Guide": ["kernels", "networks", "dynamics", "reuse", "gated", "diffusion", "notation"],
-    "Papers": ["papers"],
+    "Papers": ["papers", "new-results"],
     "Audit for teams": ["rules", "audit-teams"],
     "How to": ["command", "studies", "your-images", "torch", "following", "clusters"],
     "Extend": [

@@ -21,8 +21,10 @@ from partwhole.audit.outputs import machine
 from partwhole.audit.rules import RULES
 from partwhole.cli import command
 from partwhole.cli.cite import BIBTEX
+from partwhole.limits.random_splits import dimensions
 from partwhole.study.pages.parts import paper_file
 from partwhole.study.papers import registered_papers
+from partwhole_studies.overlap import random_splits
 
 ROOT = Path(__file__).parents[1]
 
@@ -158,7 +160,31 @@ def test_the_costs_of_paper_presets_are_those_of_their_settings():
     module = script("paper_presets")
     assert module.table() in (ROOT / "docs/paper-presets.md").read_text("utf-8")
     # As counted when these presets were planned.
-    assert "| concept_times | 100 | 2.2e6 | 9.1e17 |" in module.table()
+    assert "| concept_diffusion | 30 | 6.8e5 | 2.8e17 | 1.4 | 0.5 |" in module.table()
+
+
+def test_the_tables_of_new_results_are_those_of_the_stored_studies():
+    module, page = script("new_results"), (ROOT / "docs/new-results.md").read_text("utf-8")
+    for name, table in module.TABLES.items():
+        assert f"<!-- {name} -->\n{table()}<!-- end of {name} -->" in page
+
+
+@pytest.mark.parametrize("learner", [random_splits.THREE, random_splits.PAIRS])
+def test_the_power_of_the_scatter_is_that_of_the_tables(learner):
+    module, study = script("new_results"), random_splits
+    data = module.stored(study).data
+    of = data.crossing.sel(learner=learner).dropna("values", how="all")
+    n_components, order = study.LEARNERS[learner]
+    sizes = [dimensions((int(n),) * n_components, order) for n in of["values"]]
+    normal = np.random.default_rng(0).normal(size=of.sizes["seed"])
+    tables = 0.9 + np.array(sizes)[:, None] ** -0.7 * normal
+    known = data.copy(deep=True)
+    place = {"learner": learner, "values": of["values"]}
+    known.crossing.loc[place] = tables.T if of.dims[0] == "seed" else tables
+    power = module.scatter(known, learner)
+    # All numbers of values have the same tables but for their scale: no error is left.
+    assert (power.value, power.low, power.high) == pytest.approx((-0.7,) * 3, abs=1e-9)
+    assert power.n == of.sizes["seed"]
 
 
 def test_the_comparison_in_the_page_on_dynamics_is_the_computed_one():

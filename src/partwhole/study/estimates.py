@@ -136,5 +136,5 @@ def finite_values(values: xr.DataArray | np.ndarray) -> Float[np.ndarray, " k"]:
 
 def by_seed(values: xr.DataArray) -> Float[np.ndarray, " S"]:
     """Return the mean of each seed over the finite numbers of its other dimensions."""
-    rows = values.transpose("seed", ...).values.reshape(values.sizes["seed"], -1)
-    return np.array([np.nanmean(row) for row in rows if np.isfinite(row).any()])
+    rows = values.transpose("seed", ...).values
+    return np.array([np.nanmean(row) for row in rows if np.isfinite(row).any()], float)

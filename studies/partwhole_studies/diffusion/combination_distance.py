@@ -1,8 +1,8 @@
-"""Combinations of three concepts, by the number of concepts in which they are new."""
+"""Combinations of three or six concepts, by the number of concepts in which they are new."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,6 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from partwhole.measures.concepts import fit_emergence
-from partwhole.measures.concepts.law import EmergenceFit
 from partwhole.study import Cells, Config, key, mean
 from partwhole.study.plots import look, mosaic
 from partwhole_studies.costs import of_model, seconds_of
@@ -20,14 +18,16 @@ from partwhole_studies.diffusion.concept_models import PAPER, POINTS
 from partwhole_studies.diffusion.concept_models import train as train
 from partwhole_studies.diffusion.training_sets import classes
 
-CONCEPTS = 3
-CHANCE = 0.5
-COLOUR, BACKGROUND = 0.6, 0.25
+# Separations of colour, of size and of further concepts: the published three, and six as far apart.
+THREE: Config = {"colour": 0.6, "size": 0.4, "further": {"background": 0.25}}
+SIX: Config = {
+    "colour": 0.4, "size": 0.4,
+    "further": {"background": 0.4, "kind": 0.4, "row": 0.4, "column": 0.4},
+}  # fmt: skip
 
 
 def _cells(kind: Config, seeds: int) -> list[Config]:
-    kind = kind | {"colour": COLOUR, "background": BACKGROUND}
-    return [kind | {"seed": seed} for seed in range(seeds)]
+    return [kind | space | {"seed": seed} for space in (THREE, SIX) for seed in range(seeds)]
 
 
 PRESETS: dict[str, list[Config]] = {
@@ -41,52 +41,60 @@ cell = train
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    return readings.gather(cells, "colour").isel(colour=0)
+    """Return accuracies by distance from the first class, of models that learned their classes."""
+    spaces = [[c for c in cells if c[0]["further"] == s["further"]] for s in (THREE, SIX)]
+    read = [readings.gather(part, "colour").isel(colour=0, drop=True) for part in spaces if part]
+    concepts = xr.DataArray([data.sizes["concept"] for data in read], dims="concepts")
+    learned = [xr.Dataset({"accuracy": by_distance(readings.learned(data))}) for data in read]
+    data = xr.concat(learned, concepts.rename("concepts"), join="outer")
+    data.step.attrs["long_name"] = read[0].step.long_name
+    return data.assign_attrs(
+        kind="images" if "scores" in read[0] else "points",
+        unreadable="".join(map(readings.unreadable, read[:1])),
+    )
 
 
-def by_distance(accuracy: Callable[[str, tuple[int, ...]], xr.DataArray]) -> xr.DataArray:
-    """Return the mean over the classes at each distance from the first, (distance, seed, step)."""
-    distances = []
-    for n in range(CONCEPTS + 1):
-        names = {name: c for name, c in classes(CONCEPTS).items() if sum(c) == n}
-        values = [accuracy(name, corner) for name, corner in names.items()]
-        distances.append(xr.concat(values, "class").mean("class", skipna=False))
-    stacked = xr.concat(distances, xr.DataArray(np.arange(CONCEPTS + 1), dims="distance"))
-    return stacked.transpose("distance", "seed", "step")
+def by_distance(runs: xr.Dataset) -> xr.DataArray:
+    """Return the means over the classes at each distance from the first.
+
+    By measure: the product of the accuracies of all concepts, their mean, and the product over
+    those concepts alone in which a class differs from the first.
+    """
+    named = classes(runs.sizes["concept"])
+    corners = xr.DataArray(
+        np.array(list(named.values())),
+        {"prompt": list(named), "concept": runs.concept.values},
+    )
+    accuracy = 1.0 - abs(runs.coordinates.mean("sample") - corners)
+    measures = {
+        "product": accuracy.prod("concept", skipna=False),
+        "mean": accuracy.mean("concept", skipna=False),
+        "changed": accuracy.where(corners == 1, 1.0).prod("concept", skipna=False),
+    }
+    measure = xr.DataArray(list(measures), dims="measure", name="measure")
+    stacked = xr.concat(list(measures.values()), measure)
+    grouped = stacked.assign_coords(distance=corners.sum("concept")).groupby("distance")
+    return grouped.mean("prompt", skipna=False).transpose("measure", "distance", "seed", "step")
 
 
-def products(data: xr.Dataset) -> xr.DataArray:
-    """Return multiplicative accuracies."""
-    return by_distance(lambda name, corner: readings.accuracy(data, name))
+def of(data: xr.Dataset, n: int, measure: str = "product") -> xr.DataArray:
+    """Return accuracies with n concepts, (distance, seed, step), of models that learned."""
+    values = data.accuracy.sel(concepts=n, measure=measure, drop=True).isel(distance=slice(n + 1))
+    return values.dropna("seed")
 
 
-def averages(data: xr.Dataset) -> xr.DataArray:
-    """Return the mean accuracy over concepts instead of the product."""
-
-    def average(name: str, corner: tuple[int, ...]) -> xr.DataArray:
-        errors = abs(readings.means(data, name) - readings.corner_of(data, corner))
-        return (1.0 - errors).mean("concept", skipna=False)
-
-    return by_distance(average)
+def times(data: xr.Dataset, n: int) -> xr.DataArray:
+    """Return the steps from which products stay above one half, (distance, seed)."""
+    return readings.settled(of(data, n))
 
 
-def differing(data: xr.Dataset) -> xr.DataArray:
-    """Return products over those concepts alone in which a class differs from the first."""
+def independent(data: xr.Dataset, n: int) -> xr.DataArray:
+    """Return what accuracies were if concepts were learned independently of one another.
 
-    def product(name: str, corner: tuple[int, ...]) -> xr.DataArray:
-        new = [concept for concept, v in zip(data.concept.values, corner, strict=True) if v]
-        return readings.means(data, name).sel(concept=new).prod("concept", skipna=False)
-
-    return by_distance(product)
-
-
-def law(accuracy: xr.DataArray) -> EmergenceFit:
-    """Fit one rate of the law of independent concepts to (distance, step), distances 1 to 3."""
-    return fit_emergence(
-        accuracy.step.values.astype(float),
-        np.clip(accuracy.isel(distance=slice(1, None)).values, 0.0, 1.0),
-        n=np.arange(1.0, CONCEPTS + 1), chance=CHANCE,
-    )  # fmt: skip
+    It is the accuracy of one changed concept, in training classes, to the power of the distance.
+    """
+    changed = of(data, n, "changed")
+    return changed.sel(distance=1, drop=True) ** changed.distance
 
 
 def sharpness(accuracy: xr.DataArray) -> np.ndarray:
@@ -98,55 +106,43 @@ def sharpness(accuracy: xr.DataArray) -> np.ndarray:
 
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
-    runs = readings.learned(data)
-    complete = runs.dropna("seed")
-    accuracy = products(runs)
-    times = readings.settled(accuracy)
-    logs = xr.apply_ufunc(np.log, readings.capped(times, data)).mean("seed")
+    three, six = (times(data, n) for n in (3, 6))
+    logs = xr.apply_ufunc(np.log, readings.capped(six, data)).mean("seed")
     typical = np.exp(logs.values).tolist()
-    in_order = typical[1] < typical[2] < typical[3]
-    unlearned = (times == np.inf).any("seed")
-    farthest = {"distance": CONCEPTS}
-    sharper = sharpness(accuracy.sel(farthest)) - sharpness(averages(runs).sel(farthest))
-    explained = [
-        float(np.nanmin(law(differing(complete).isel(seed=k)).r2))
-        for k in range(complete.sizes["seed"])
-    ]
-
-    farther, nearer = (times.sel(distance=n, drop=True) for n in (3, 2))
+    in_order = all(a < b for a, b in pairwise(typical[2:]))
+    unlearned = (six == np.inf).any("seed").values
+    foreseen = readings.settled(independent(data, 6)).sel(distance=6)
+    product, average = (of(data, 6, name).sel(distance=6) for name in ("product", "mean"))
     return {
-        "third": readings.later(farther, nearer, data),
-        "sharper": mean(sharper, within=(-1.0, 1.0)),
-        "explained": mean(np.array(explained), within=(-np.inf, 1.0)),
+        "third": readings.later(three.sel(distance=3), three.sel(distance=2), data),
+        "sixth": readings.later(six.sel(distance=6), six.sel(distance=2), data),
+        "sharper": mean(sharpness(product) - sharpness(average), within=(-1.0, 1.0)),
+        "independent": readings.later(six.sel(distance=6), foreseen, data),
         "order": "learned later" if in_order else "not always learned later",
         **{
             f"time_{n}": f"at least {typical[n]:.0f}" if unlearned[n] else typical[n]
-            for n in range(2, CONCEPTS + 1)
+            for n in (2, 6)
         },
-        "unreadable": readings.unreadable(data),
-        **readings.counts(runs),
+        "learned": three.sizes["seed"] + six.sizes["seed"],
+        "models": 2 * data.sizes["seed"],
+        "kind": data.kind,
+        "unreadable": data.unreadable,
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
-    drawn, axes = mosaic("AB", 3.5, sharey=True)
-    complete = readings.learned(data).dropna("seed")
-    if complete.sizes["seed"]:
-        accuracy = products(complete)
-        for n in range(CONCEPTS + 1):
-            readings.curves(axes["A"], accuracy.sel(distance=n), n, f"{n} changed")
-        _draw_law(axes["B"], differing(complete).mean("seed"))
-    axes["A"].set(title="All concepts", ylabel="product of accuracies")
-    axes["B"].set(title="Changed concepts")
-    for ax in axes.values():
-        ax.set(xlabel=data.step.long_name, ylim=(-0.03, 1.03))
-    return key(drawn, columns=5)
+    drawn, axes = mosaic("AB", 3.9, sharey=True)
+    for n, panel in zip((3, 6), "AB", strict=True):
+        ax, runs = axes[panel], of(data, n)
+        if runs.sizes["seed"]:
+            _draw(ax, runs.mean("seed"), independent(data, n).mean("seed"))
+        ax.set(title=f"{n} concepts", xlabel=data.step.long_name, ylim=(-0.03, 1.03))
+    axes["A"].set(ylabel="product of accuracies")
+    return key(drawn, columns=4)
 
 
-def _draw_law(ax: Axes, accuracy: xr.DataArray) -> None:
-    fitted = law(accuracy).fitted
-    for n in range(1, CONCEPTS + 1):
-        style = look(n)
-        ax.plot(accuracy.step, accuracy.sel(distance=n), **style)
-        ax.plot(accuracy.step, fitted[n - 1], color=style["color"], linewidth=0.8)
-    ax.plot([], [], color="0.25", linewidth=0.8, label="law")
+def _draw(ax: Axes, accuracy: xr.DataArray, foreseen: xr.DataArray) -> None:
+    for n in accuracy.distance.values:
+        ax.plot(accuracy.step, accuracy.sel(distance=n), label=f"{n} changed", **look(int(n)))
+    thin = {"color": "0.25", "linewidth": 0.9, "label": "if independent"}
+    ax.plot(accuracy.step, foreseen.isel(distance=-1), **thin)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from partwhole.networks.diffusion import DiffusionModel
 from partwhole.study import Arrays, Config
 from partwhole.tasks import ConceptSpace
 from partwhole.training import Prompt, Sampling, Training
@@ -24,7 +28,7 @@ from partwhole_studies.diffusion.training_sets import (
 
 PICTURES = 6  # samples of the unseen class that are kept as pictures
 BASE: Config = {
-    "size": 0.4, "background": None, "words": False, "rare": None, "masked": 0.0,
+    "size": 0.4, "further": {}, "initial_scale": 1.0, "words": False, "rare": None, "masked": 0.0,
     "over": [], "directions": [], "guidance": [], "classifier": False,
 }  # fmt: skip
 IMAGES: Config = BASE | {
@@ -80,6 +84,12 @@ def prompts_of(config: Config, setting: Setting) -> dict[str, Prompt]:
     return prompts
 
 
+def scaled(model: DiffusionModel, factor: float) -> DiffusionModel:
+    """Return a model with all weights times a factor; biases and gains stay."""
+    predictor = jax.tree.map(lambda w: factor * w if jnp.ndim(w) > 1 else w, model.predictor)
+    return eqx.tree_at(lambda m: m.predictor, model, predictor)
+
+
 def train(config: Config, scratch: Path | None = None) -> Arrays:
     """Train one model, and read its samples along the way; a checkpoint lies in `scratch`.
 
@@ -89,7 +99,7 @@ def train(config: Config, scratch: Path | None = None) -> Arrays:
         coordinates (T, prompts, n, C). For images also scores (readers, 4, C), pictures of the
         last class (T, PICTURES, side, side, 3), and of each step the noise left on samples and
         the scale of an image at time 1, where sampling starts; with a classifier the coordinates
-        are its probabilities, and `decoded` those of the decoder.
+        are its probabilities, `decoded` those of the decoder and `regressed` the regressor's.
     """
     of_points = config["model"] == "vector"
     setting = points(config) if of_points else images(config)
@@ -105,10 +115,12 @@ def train(config: Config, scratch: Path | None = None) -> Arrays:
     training = Training.published(
         "diffusion", **options, steps=config["steps"], record=steps_of(config), seed=config["seed"]
     )
-    data = setting.samples, setting.conditions
+    model, data = setting.model, (setting.samples, setting.conditions)
+    if config["initial_scale"] != 1.0:
+        model = scaled(model, config["initial_scale"])
     checkpoint = scratch and scratch / "run.npz"
     runs = train_network(
-        setting.model, data, training, read=sampling, checkpoint=checkpoint, progress=False
+        model, data, training, read=sampling, checkpoint=checkpoint, progress=False
     )
     assert runs.diffusion is not None
     if isinstance(setting.readers, ConceptSpace):
@@ -136,7 +148,10 @@ def _read(
         "noise_left": noise_left,
         "signal_left": records.signal_left[0],
     }
-    return arrays | ({"decoded": readings[..., :n_concepts]} if config["classifier"] else {})
+    if config["classifier"]:
+        arrays["decoded"] = readings[..., :n_concepts]
+        arrays["regressed"] = readings[..., n_concepts:-n_concepts]
+    return arrays
 
 
 def prompt_names(config: Config) -> list[str]:

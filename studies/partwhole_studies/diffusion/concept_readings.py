@@ -24,6 +24,7 @@ NEAR = 0.25  # of its corner: what counts as having learned a class
 DIMENSIONS = {
     "coordinates": "step prompt sample concept",
     "decoded": "step prompt sample concept",
+    "regressed": "step prompt sample concept",
     "scores": "reader score concept",
     "pictures": "step picture row column channel",
     "noise_left": "step",
@@ -32,6 +33,7 @@ DIMENSIONS = {
 LABELS = {
     "coordinates": "position of samples between the two values of a concept",
     "decoded": "the same by the decoder",
+    "alike": "samples that a regressor reads, as the classifier reads them",
     "scores": "how well the readers read new images",
     "pictures": "a sample of the unseen class",
     "noise_left": "noise left on samples by the schedule",
@@ -40,23 +42,33 @@ LABELS = {
 }
 
 
-def gather(cells: Cells, setting: str, *, pictures: bool = False) -> xr.Dataset:
-    """Lay the readings out over a setting, seeds, steps and prompts; on request with a picture."""
+def gather(cells: Cells, *settings: str, pictures: bool = False) -> xr.Dataset:
+    """Lay the readings out over settings, seeds, steps and prompts; on request with a picture."""
     config, arrays = cells[0]
     coords: dict[str, Any] = {
         "step": steps_of(config), "prompt": prompt_names(config), "concept": list(concepts(config)),
     }  # fmt: skip
     if "scores" in arrays:
-        coords["reader"] = ["decoder", "classifier"][: len(arrays["scores"])]
+        coords["reader"] = ["decoder", "regressor", "classifier"][: len(arrays["scores"])]
         coords["score"] = ["accuracy", "Brier score", "calibration error", "abstained"]
     data = layout(
-        cells, {name: DIMENSIONS[name] for name in arrays}, over=[setting, "seed"], coords=coords
+        cells, {name: DIMENSIONS[name] for name in arrays}, over=[*settings, "seed"], coords=coords
     ).isel(picture=0, missing_dims="ignore")
+    if "regressed" in data:
+        alike = (data.regressed > HALF) == (data.coordinates > HALF)
+        data["alike"] = alike.where(data.regressed.notnull()).mean("sample")
+        data = data.drop_vars("regressed")
     if not pictures:
         data = data.drop_vars("pictures", errors="ignore")
     for name in data.variables:
         data[name].attrs["long_name"] = LABELS.get(str(name), str(name))
     return data
+
+
+def averaged(data: xr.Dataset) -> xr.Dataset:
+    """Return readings with the mean over samples in place of each sample."""
+    coordinates = data.coordinates.mean("sample").expand_dims("sample")
+    return data.drop_vars("coordinates").assign(coordinates=coordinates)
 
 
 def late(data: xr.Dataset) -> np.ndarray:
@@ -137,7 +149,9 @@ def settled(paths: xr.DataArray, level: float = HALF) -> xr.DataArray:
             return np.inf
         return float(np.interp(level, path[k : k + 2], steps[k : k + 2]))
 
-    return xr.apply_ufunc(time, paths, input_core_dims=[["step"]], vectorize=True)
+    return xr.apply_ufunc(
+        time, paths, input_core_dims=[["step"]], vectorize=True, output_dtypes=[float]
+    )
 
 
 def capped(times: xr.DataArray, data: xr.Dataset) -> xr.DataArray:

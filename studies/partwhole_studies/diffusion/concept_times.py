@@ -1,4 +1,4 @@
-"""Learning time of a concept in diffusion models, against its signal in the data."""
+"""Learning times of two concepts in diffusion models, against their signals in the data."""
 
 from __future__ import annotations
 
@@ -27,16 +27,27 @@ KINDS = {
     "trained": "colour, training class",
     "size": "size, unseen combination",
 }
+SIZE, SMALLER = 0.4, 0.2  # separations of sizes; the sweep over colours has the first
+SIZES = (0.1, SMALLER, 0.3, SIZE)
+# The published grid: colours .2 to .8 apart, sizes .2 to .4.
+PUBLISHED = [round(0.1 * k, 1) for k in range(2, 9)], (SMALLER, 0.233, 0.266, 0.3, 0.333, 0.366)
 
 
-def _cells(kind: Config, colours: Sequence[float], seeds: int) -> list[Config]:
-    return [kind | {"colour": c, "seed": seed} for seed in range(seeds) for c in colours]
+def _cells(
+    kind: Config, colours: Sequence[float], seeds: int, sizes: Sequence[float] = (SIZE,)
+) -> list[Config]:
+    settings = [{"colour": c, "size": size} for c in colours for size in sizes]
+    return [kind | setting | {"seed": seed} for seed in range(seeds) for setting in settings]
 
 
 PRESETS: dict[str, list[Config]] = {
-    "quick": _cells(POINTS, CONCEPT_SIGNALS[1:17:7], 1),
-    "laptop": _cells(POINTS, CONCEPT_SIGNALS[1::3], 10),
-    "paper": _cells(PAPER, CONCEPT_SIGNALS, 5),
+    "quick": _cells(POINTS, CONCEPT_SIGNALS[1:17:7], 1, (SMALLER, SIZE)),
+    "laptop": _cells(POINTS, CONCEPT_SIGNALS[1::3], 10, SIZES),
+    "paper": [
+        *_cells(PAPER, CONCEPT_SIGNALS, 5),
+        *_cells(PAPER, PUBLISHED[0], 5, PUBLISHED[1]),
+        *_cells(PAPER, PUBLISHED[0][:-1], 5),
+    ],
 }
 seconds = seconds_of(of_model)
 ON_GPU = True
@@ -44,11 +55,12 @@ cell = train
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    return readings.gather(cells, "colour")
+    data = readings.averaged(readings.gather(cells, "colour", "size"))
+    return data.assign_attrs(models=len(cells))
 
 
 def times(data: xr.Dataset) -> xr.DataArray:
-    """Return the step after which more than half of the way is covered, (kind, colour, seed)."""
+    """Return the step from which more than half of the way is covered, by kind and setting."""
     paths = {"unseen": (UNSEEN, "colour"), "trained": (TRAINED, "colour"), "size": (UNSEEN, "size")}
     settled = [
         readings.settled(readings.means(data, prompt).sel(concept=concept, drop=True))
@@ -80,38 +92,53 @@ def typical(times: xr.DataArray) -> xr.DataArray:
     return xr.apply_ufunc(np.exp, xr.apply_ufunc(np.log, times).mean("seed"))
 
 
+def sweep(times: xr.DataArray) -> xr.DataArray:
+    """Return the times of the sweep over colours, with sizes .4 apart."""
+    return times.sel(size=SIZE, drop=True).dropna("colour", how="all")
+
+
+def delays(times: xr.DataArray) -> xr.DataArray:
+    """Return logs of colour's time with sizes .4 apart over .2, mean over colours, by seed."""
+    both = times.sel(kind="unseen", drop=True).reindex(size=[SMALLER, SIZE])
+    smaller, larger = (both.sel(size=size, drop=True) for size in (SMALLER, SIZE))
+    return xr.apply_ufunc(np.log, larger / smaller).mean("colour")
+
+
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     runs = readings.learned(data, REFERENCES)
     measured = times(runs)
     capped = readings.capped(measured, data)
-    unseen, trained = (capped.sel(kind=kind, drop=True) for kind in ("unseen", "trained"))
+    unseen, trained = (sweep(capped).sel(kind=kind, drop=True) for kind in ("unseen", "trained"))
     slope = mean(by_seed(unseen, exponent, 3))
     ends = typical(unseen).isel(colour=[0, -1]).values.tolist()
-    unlearned = (measured.sel(kind="unseen") == np.inf).any("seed").isel(colour=[0, -1])
+    unlearned = (sweep(measured).sel(kind="unseen") == np.inf).any("seed").isel(colour=[0, -1])
     first, last = (
         f"at least {time:.0f}" if censored else time
         for time, censored in zip(ends, unlearned.values, strict=True)
     )
+    delayed = readings.ratio(delays(capped))
     return {
         "correlation": mean(by_seed(unseen, rank_correlation, 2), within=(-1.0, 1.0)),
         "slope": slope,
         "delay": readings.later(unseen, trained, data),
-        "steepness": "less steeply than"
-        if slope.low > -2
-        else "more steeply than"
-        if slope.high < -2
-        else "neither clearly more nor less steeply than",
+        "delayed": delayed,
         "first": first,
         "last": last,
         **readings.counts(runs),
+        "models": data.models,
     }
 
 
 def figure(data: xr.Dataset) -> Figure:
     runs = readings.learned(data, REFERENCES)
-    drawn, axes = mosaic("A", 3.6)
-    _draw(axes["A"], readings.capped(times(runs), data))
-    axes["A"].set(xlabel="separation of the colours", ylabel="training steps to half of the value")
+    drawn, axes = mosaic("AB", 3.9, sharey=True, sharex=True)
+    capped = readings.capped(times(runs), data)
+    _draw(axes["A"], sweep(capped))
+    axes["A"].set(title=f"Sizes {SIZE:g} apart", ylabel="training steps to half of the value")
+    _draw_sizes(axes["B"], typical(capped.sel(kind="unseen")))
+    axes["B"].set(title="Colour, unseen combination")
+    for ax in axes.values():
+        ax.set(xlabel="separation of the colours")
     return key(drawn, columns=2)
 
 
@@ -124,11 +151,17 @@ def _draw(ax: Axes, times: xr.DataArray) -> None:
         style = {**look(k), "marker": look(k, line=False)["marker"], "markerfacecolor": "white"}
         ax.plot(places, typical(values), label=label, **style)
     square = float(typical(times.sel(kind="unseen"))[0]) * (colours / colours[0]) ** -2.0
-    ax.plot(colours, square, color=QUIET, linewidth=1, label="linear network: power −2")
+    ax.plot(colours, square, color=QUIET, linewidth=1, label="one linear layer: power −2")
     ax.set(xscale="log", yscale="log")
-    ticks = colours if len(colours) < 6 else colours[:: len(colours) // 5]
+    ticks = colours[:: -(-len(colours) // 4)]
     ax.set_xticks(ticks, labels=[f"{c:g}" for c in ticks])
     low, high = (float(end) for end in ax.get_ylim())
     ticks = [n * 10**k for k in range(5) for n in (1, 2, 5) if low <= n * 10**k <= high]
     ax.set_yticks(ticks, labels=[f"{n:,}" for n in ticks])
     ax.minorticks_off()
+
+
+def _draw_sizes(ax: Axes, times: xr.DataArray) -> None:
+    for k, size in enumerate(times["size"].values, 3):
+        of_size = times.sel(size=size).dropna("colour")
+        ax.plot(of_size.colour, of_size, label=f"sizes {size:g} apart", **look(k))

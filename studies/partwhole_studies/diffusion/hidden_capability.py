@@ -23,8 +23,11 @@ from partwhole_studies.diffusion.concept_times import by_seed, rank_correlation
 from partwhole_studies.diffusion.training_sets import UNSEEN
 
 THRESHOLD, CONSECUTIVE = 0.8, 2
+FEWEST = 100  # resamples, where only steps of models are read
+# Published, but for the directions and without the plain prompt and guidance of 1, which it has.
 WAYS: Config = {
-    "over": [0.1, 0.25, 0.4], "directions": [1.0, 2.0, 3.0], "guidance": [1.5, 2.0, 3.0, 4.0],
+    "over": [0.05, 0.15, 0.25, 0.35], "directions": [1.0, 2.0, 3.0],
+    "guidance": [0.0, 0.5, 1.5, 2.0, 3.0, 5.0, 7.0],
 }  # fmt: skip
 NAMES = {"over": "over-prompt", "direction": "latent direction", "guidance": "guidance"}
 SEPARATIONS, PUBLISHED_SEPARATIONS = CONCEPT_SIGNALS[:9:2], CONCEPT_SIGNALS[2:6]
@@ -40,7 +43,7 @@ def _cells(kind: Config, colours: Sequence[float], seeds: int) -> list[Config]:
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, [COLOUR], 1),
     "laptop": _cells(POINTS, SEPARATIONS, 12),
-    "paper": _cells(PAPER, PUBLISHED_SEPARATIONS, 5),
+    "paper": _cells(PAPER | {"samples": 64}, PUBLISHED_SEPARATIONS, 5),
 }
 seconds = seconds_of(of_model)
 ON_GPU = True
@@ -50,7 +53,9 @@ cell = train
 def gather(cells: Cells) -> xr.Dataset:
     data = readings.gather(cells, "colour")
     # Means of all samples are read, which a hundredth of one does not change.
-    return data.assign(coordinates=data.coordinates.round(2))
+    coordinates = data.coordinates.round(2)
+    coordinates.encoding = {"dtype": "int8", "scale_factor": 0.01, "_FillValue": -1}
+    return data.assign(coordinates=coordinates)
 
 
 def prompts_of(data: xr.Dataset) -> list[str]:
@@ -59,7 +64,9 @@ def prompts_of(data: xr.Dataset) -> list[str]:
     return names[names.index(UNSEEN) :]
 
 
-def elicited(runs: xr.Dataset, prompts: Sequence[str] = ()) -> Capability | None:
+def elicited(
+    runs: xr.Dataset, prompts: Sequence[str] = (), resamples: int = 300
+) -> Capability | None:
     """Return the capability by the best of some prompts, by default all, and by the plain one.
 
     The plain one is the first; None if no model learned its training classes.
@@ -71,7 +78,7 @@ def elicited(runs: xr.Dataset, prompts: Sequence[str] = ()) -> Capability | None
     values = samples.transpose("seed", "step", "prompt", "sample", "concept").values
     return capability(
         runs.step.values.astype(float), values.astype(float), prompts=names,
-        threshold=THRESHOLD, consecutive=CONSECUTIVE, resamples=300, seed=0,
+        threshold=THRESHOLD, consecutive=CONSECUTIVE, resamples=resamples, seed=0,
     )  # fmt: skip
 
 
@@ -81,7 +88,7 @@ def emerged(runs: xr.Dataset, prompts: Sequence[str] = ()) -> xr.DataArray:
     NaN for models that did not learn their training classes.
     """
     is_whole = runs.coordinates.notnull().all(["step", "prompt", "sample", "concept"]).values
-    steps, ability = np.full((2, len(is_whole)), np.nan), elicited(runs, prompts)
+    steps, ability = np.full((2, len(is_whole)), np.nan), elicited(runs, prompts, FEWEST)
     if ability is not None:
         steps[:, is_whole] = ability.naive_emergence.by_run, ability.emergence.by_run
     return xr.DataArray(steps, {"prompt": ["plain", "best"], "seed": runs.seed.values})
@@ -121,7 +128,8 @@ def jackknifed(logs: np.ndarray) -> np.ndarray:
 def by_guidance(data: xr.Dataset) -> xr.DataArray:
     """Return the step at which each weight of guidance elicits it, (weight, seed)."""
     runs = readings.learned(data).sel(colour=COLOUR)
-    names = {1.0: UNSEEN} | {w: f"guidance {w:g}" for w in WAYS["guidance"]}
+    weights = sorted([1.0, *WAYS["guidance"]])
+    names = {w: UNSEEN if w == 1.0 else f"guidance {w:g}" for w in weights}
     steps = [emerged(runs, [name]).sel(prompt="plain", drop=True) for name in names.values()]
     weight = xr.DataArray([*names], dims="weight", name="weight")
     return readings.capped(xr.concat(steps, weight), data)

@@ -1,19 +1,22 @@
-"""Readers of the samples of diffusion models of images: a decoder and a classifier.
+"""Readers of the samples of diffusion models of images: a decoder, a regressor and a classifier.
 
-Both are trained and scored on images with as much noise as is left on samples, which is that of the
-schedule of each recorded step: a learned schedule moves it during training.
+The latter two are trained, and all are scored, on images with as much noise as is left on samples,
+which is that of the schedule of each recorded step: a learned schedule moves it during training.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from partwhole.measures.concepts.calibration import calibration
 from partwhole.measures.concepts.decoder import decode_shapes
+from partwhole.measures.concepts.regressor import fit_regressor
 from partwhole.study import Config
 from partwhole.tasks import ConceptSpace
+from partwhole.tasks.shapes.attributes import COLUMNS, to_columns
 from partwhole.training import Training, train_concept_classifier
 
 READER = 115_000  # stream of random numbers
@@ -37,41 +40,63 @@ def _recorded(noise_left: np.ndarray) -> np.ndarray:
     return recorded if len(recorded) else np.array([CLEAN])
 
 
-def noisy(
-    space: ConceptSpace, count: int, side: int, levels: np.ndarray, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return images and components of every class, in equal parts with noise of each level."""
+class Labelled(NamedTuple):
+    """Images with their components, and with the numbers of their attributes."""
+
+    images: np.ndarray
+    components: np.ndarray
+    numbers: dict[str, np.ndarray]  # of each concept's field
+
+
+def noisy(space: ConceptSpace, count: int, side: int, levels: np.ndarray, seed: int) -> Labelled:
+    """Return images of every class, in equal parts with noise of each level."""
     parts = [
         space.sample(-(-count // len(levels)), side=side, noise=float(level), seed=seed + k)
         for k, level in enumerate(levels)
     ]
-    images = np.concatenate([part.images for part in parts])
-    return images, np.concatenate([part.components for part in parts])
+    columns = np.concatenate([to_columns(part.attributes) for part in parts])
+    return Labelled(
+        np.concatenate([part.images for part in parts]),
+        np.concatenate([part.components for part in parts]),
+        {field: columns[:, COLUMNS[field]] for field in space.fields},
+    )
+
+
+def decoded(space: ConceptSpace, samples: np.ndarray, unsure: float = UNSURE) -> np.ndarray:
+    """Return the decoder's coordinates (n, C); `unsure` where it abstains, as on all kinds."""
+    ends = space.ends()
+    readings = np.full((len(samples), len(ends)), unsure)
+    read = [i for i, field in enumerate(ends) if field != "kind"]
+    ends.pop("kind", None)
+    readings[:, read] = decode_shapes(samples).coordinates(ends, unsure=unsure)
+    return readings
 
 
 def readers(
     config: Config, space: ConceptSpace, side: int, noise_left: np.ndarray
 ) -> tuple[Reader, np.ndarray]:
-    """Return the decoder and, where there is one, the classifier, with their scores on new images.
+    """Return the decoder and, with a classifier, a regressor and it, with their scores.
 
-    Scores, at the noise of the last step: accuracy, Brier score, calibration error, and the share
-    of abstentions.
+    Those are on new images, at the noise of the last step: accuracy, Brier score, calibration
+    error, and the share of abstentions.
     """
-    ends, seed, levels = space.ends(), config["seed"], noise_levels(noise_left)
-    functions: list[Reader] = [
-        lambda samples: decode_shapes(samples).coordinates(ends, unsure=UNSURE)
-    ]
+    seed, levels = config["seed"], noise_levels(noise_left)
+    functions: list[Reader] = [lambda samples: decoded(space, samples)]
     if config["classifier"]:
-        labelled = noisy(space, config["per_class"], side, levels, seed + READER)
+        known = noisy(space, config["per_class"], side, levels, seed + READER)
         classifier = train_concept_classifier(
-            *labelled, training=CLASSIFIER, seed=seed, progress=False
+            known.images, known.components, training=CLASSIFIER, seed=seed, progress=False
         )
-        goal = space.classes[-1]
-        functions.append(lambda samples: classifier.coordinates(samples, goal))
-    images, components = noisy(space, 100, side, _recorded(noise_left)[-1:], seed + 2 * READER)
-    decoded = decode_shapes(images).coordinates(ends, unsure=float("nan"))
-    readings = [decoded, *(read(images) for read in functions[1:])]
-    marks = [calibration(values.astype(float), components) for values in readings]
+        regressor = fit_regressor(known.images, known.numbers, seed=seed)
+        goal, ends = space.classes[-1], space.ends()
+        functions += [
+            lambda samples: regressor.coordinates(samples, ends),
+            lambda samples: classifier.coordinates(samples, goal),
+        ]
+    unseen = noisy(space, 100, side, _recorded(noise_left)[-1:], seed + 2 * READER)
+    readings = [decoded(space, unseen.images, np.nan)]
+    readings += [read(unseen.images) for read in functions[1:]]
+    marks = [calibration(values.astype(float), unseen.components) for values in readings]
     scores = [[m.accuracy, m.brier, m.error, m.abstained] for m in marks]
     return lambda samples: np.hstack([read(samples) for read in functions]), np.array(scores)
 

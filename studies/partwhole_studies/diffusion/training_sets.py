@@ -16,8 +16,13 @@ import numpy as np
 from partwhole.networks.diffusion import DiffusionModel, diffusion_model
 from partwhole.study import Config
 from partwhole.tasks import ConceptSpace, circles
+from partwhole.tasks.shapes.concept import Concept
 
-VALUES = {"colour": ("red", "blue"), "size": ("big", "small"), "background": ("light", "dark")}
+VALUES = {
+    "colour": ("red", "blue"), "size": ("big", "small"), "background": ("light", "dark"),
+    "kind": ("circle", "triangle"), "row": ("upper", "lower"), "column": ("left", "right"),
+}  # fmt: skip
+AXES = {"row": "x", "column": "y"}  # the fields of a picture
 SIDES = {"small16": 16, "small32": 32, "paper": 32}
 POINT, PROMPT = 113, 114_000  # separate streams of random numbers
 JITTER = 0.15  # of points, as a share of the separation
@@ -40,7 +45,7 @@ class Setting(NamedTuple):
 
 def concepts(config: Config) -> tuple[str, ...]:
     """Return the concepts; the first one varies slowest in the order of classes."""
-    return tuple(VALUES)[: 2 if config["background"] is None else 3]
+    return "colour", "size", *config["further"]
 
 
 def classes(n_concepts: int = 2) -> dict[str, tuple[int, ...]]:
@@ -57,10 +62,29 @@ def train_classes(n_concepts: int = 2) -> list[str]:
 UNSEEN = list(classes())[-1]
 
 
+def space_of(config: Config) -> ConceptSpace:
+    """Return circles, or circles and triangles, with the concepts of a configuration.
+
+    Rows and columns vary within a class as sizes do, by three eighths of their separation.
+    """
+    further = config["further"]
+    space = circles(
+        config["colour"], config["size"], background_separation=further.get("background")
+    )
+    if set(further) <= {"background"}:
+        return space
+    added = {"kind": Concept.around("kind", dict(zip(VALUES["kind"], (0, 1), strict=True)))}
+    for name, field in AXES.items():
+        half = further[name] / 2
+        places = dict(zip(VALUES[name], (-half, half), strict=True))
+        added[name] = Concept.around(name, places, field=field, jitter=0.75 * half)  # pyright: ignore[reportArgumentType]
+    more = [added[name] for name in further if name in added]
+    return ConceptSpace((*space.concepts, *more), noun="")
+
+
 def images(config: Config) -> Setting:
-    """Return circles. As published, prompts of training classes vary as in training."""
-    separations = [config[name] for name in ("colour", "size")]
-    space = circles(*separations, background_separation=config["background"])
+    """Return pictures. As published, prompts of training classes vary as in training."""
+    space = space_of(config)
     n, seed, side = config["samples"], config["seed"], SIDES[config["model"]]
     names = classes(len(space.concepts))
     is_train = np.array([sum(corner) <= 1 for corner in names.values()])
@@ -96,7 +120,8 @@ def images(config: Config) -> Setting:
 
 def points(config: Config) -> Setting:
     """Return points around the corners of a box."""
-    sides = np.array([config[name] for name in concepts(config)]) * 2.0
+    separations = config["further"] | {name: config[name] for name in ("colour", "size")}
+    sides = np.array([separations[name] for name in concepts(config)]) * 2.0
     rng = np.random.default_rng([config["seed"], POINT])
     n, names, per_class = config["samples"], classes(len(sides)), config["per_class"]
 

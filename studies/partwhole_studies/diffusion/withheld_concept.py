@@ -35,7 +35,7 @@ def _cells(kind: Config, shares: Sequence[float], seeds: int) -> list[Config]:
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(POINTS, (0.0, 1.0), 1),
-    "laptop": _cells(SHORT, (0.0, 1.0), 5),
+    "laptop": _cells(SHORT, (0.0, 1.0), 8),
     "paper": _cells(PAPER, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), 5),
 }
 seconds = seconds_of(of_model)

@@ -51,27 +51,25 @@ def population_moment(task: StructuredIdentity) -> Float[np.ndarray, "m m"]:
 
 
 def descend(
-    layers: Layers, moments: np.ndarray, steps: np.ndarray, size: float, penalty: np.ndarray
+    layers: Layers, moments: np.ndarray, steps: np.ndarray, size: float
 ) -> Float[np.ndarray, "T n d m"]:
     """Return the maps from (x, 1) after steps of stochastic gradient descent, of a size in time."""
     maps, recorded = [], set(steps.tolist())
     for step in range(int(steps[-1]) + 1):
         if step in recorded:
             maps.append(_below(layers)[-1])
-        slopes = velocity(layers, moments[:, step % moments.shape[1]], penalty)
+        slopes = velocity(layers, moments[:, step % moments.shape[1]])
         layers = [layer + size * slope for layer, slope in zip(layers, slopes, strict=True)]
     return np.array(maps)
 
 
-def flow(
-    layers: Layers, moment: np.ndarray, times: np.ndarray, penalty: np.ndarray
-) -> Float[np.ndarray, "T n d m"]:
+def flow(layers: Layers, moment: np.ndarray, times: np.ndarray) -> Float[np.ndarray, "T n d m"]:
     """Return the same maps along gradient flow, by Runge-Kutta in steps of at most .05."""
     maps = []
     for span in np.diff(times, prepend=0.0):
         n = int(np.ceil(span / LONGEST))
         for _ in range(n):
-            layers = _runge_kutta(layers, moment, penalty, span / n)
+            layers = _runge_kutta(layers, moment, span / n)
         maps.append(_below(layers)[-1])
     return np.array(maps)
 
@@ -86,24 +84,21 @@ def _below(layers: Layers) -> list[np.ndarray]:
     return [*maps[:-1], maps[-1][:, :-1]]
 
 
-def velocity(layers: Layers, moment: np.ndarray, penalty: np.ndarray) -> Layers:
-    """Return minus the gradient, for each layer, of half the squared error and of the penalty.
-
-    The penalty is a factor of half the squared parameters.
-    """
+def velocity(layers: Layers, moment: np.ndarray) -> Layers:
+    """Return minus the gradient of half the squared error, for each layer."""
     below = _below(layers)
     back = (np.eye(*below[-1].shape[1:]) - below[-1]) @ moment
     slopes = []
     for layer, under in zip(layers[::-1], below[-2::-1], strict=True):
-        slopes.append(back @ under.swapaxes(1, 2) - penalty * layer)
+        slopes.append(back @ under.swapaxes(1, 2))
         back = layer[..., :-1].swapaxes(1, 2) @ back
     return slopes[::-1]
 
 
-def _runge_kutta(layers: Layers, moment: np.ndarray, penalty: np.ndarray, step: float) -> Layers:
+def _runge_kutta(layers: Layers, moment: np.ndarray, step: float) -> Layers:
     total, slopes = [np.zeros_like(layer) for layer in layers], layers
     for reach, weight in ((0.0, 1), (0.5, 2), (0.5, 2), (1.0, 1)):
         there = [layer + reach * step * s for layer, s in zip(layers, slopes, strict=True)]
-        slopes = velocity(there, moment, penalty)
+        slopes = velocity(there, moment)
         total = [sum_ + weight / 6 * s for sum_, s in zip(total, slopes, strict=True)]
     return [layer + step * slope for layer, slope in zip(layers, total, strict=True)]

@@ -8,7 +8,6 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
-from scipy.stats import kendalltau
 
 from partwhole.study import (
     Arrays,
@@ -18,7 +17,6 @@ from partwhole.study import (
     geometric_mean,
     key,
     layout,
-    mean,
     series,
 )
 from partwhole.study.plots import panels
@@ -55,11 +53,11 @@ def cell(config: Config) -> Arrays:
     exact = np.repeat(
         [training.population_moment(problem) for problem in tasks], len(seeds), axis=0
     )
-    steps, none = geometric_steps(EPOCHS * training.EPOCH), np.zeros((1, 1, 1))
+    steps = geometric_steps(EPOCHS * training.EPOCH)
     probes = np.repeat([np.append(problem.probe, 1.0) for problem in tasks], len(seeds), axis=0)
     maps = {
-        "trained": training.descend(layers, moments, steps, STEP, none),
-        "theory": training.flow(layers, exact, STEP * steps, none),
+        "trained": training.descend(layers, moments, steps, STEP),
+        "theory": training.flow(layers, exact, STEP * steps),
     }
     arrays: Arrays = {}
     for route, path in maps.items():
@@ -97,13 +95,6 @@ def gather(cells: Cells) -> xr.Dataset:
     )  # fmt: skip
 
 
-def correlations(times: xr.DataArray) -> np.ndarray:
-    """Return the rank correlation of signals and colour's times of each seed, mean over sizes."""
-    rows = times.sel(concept="colour").transpose("seed", "size", "colour").values
-    of_rows = [[np.asarray(kendalltau(COLOURS, row))[0] for row in grid] for grid in rows]
-    return np.mean(of_rows, axis=1)
-
-
 def delays(times: xr.DataArray) -> np.ndarray:
     """Return the ratio of colour's times, size .4 over .2, of each seed, mean over colours."""
     of_colour = times.sel(concept="colour")
@@ -115,7 +106,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | Estimate | np.ndarray]:
     logs = np.log(data.trained.sel(concept="colour", size=0.4)).mean("colour")
     gaps = np.abs(np.log(data.trained / data.theory)).median(["seed", "colour", "size"])
     return {
-        "correlation": mean(correlations(data.trained), within=(-1.0, 1.0)),
         "delay": geometric_mean(delays(data.trained)),
         "flow_delay": float(np.exp(np.log(delays(data.theory)).mean())),
         "steps": geometric_mean(np.exp(logs)),

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from partwhole.networks import GatedNetwork, LearnedGates
-from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean
+from partwhole.study import Arrays, Cells, Config, Estimate, geometric_mean, key, layout, mean
 from partwhole.study.declaration import Number
 from partwhole.study.plots import COLOURS, QUIET, look, panels
 from partwhole_studies.gated.gate_freezing import READINGS, along_training, sample
@@ -33,6 +33,7 @@ LARGE: dict[str, Config] = {
     "momentum 0.5": {"momentum": 0.5},
 }
 DIGITS = [name for name, changes in (SETTINGS | LARGE).items() if "data" not in changes]
+WIDTHS = ["20 units, 100 digits", "10 units", "50 units", "100 units", "200 units"]
 OCTAVES = 4.0  # of steps before and after separation
 FIXED = 0.8  # agreement of networks from which on their gates count as fixed
 
@@ -90,6 +91,23 @@ def gather(cells: Cells) -> xr.Dataset:
     fixed = xr.apply_ufunc(crossing, data.frozen, input_core_dims=[["ratio"]], vectorize=True)
     data["fixed"] = fixed * data.separated
     return data
+
+
+def power_of_width(data: xr.Dataset) -> Estimate:
+    """Estimate the power of the number of units with which the step of fixed gates changes."""
+    every = SETTINGS | LARGE
+    widths = {s: every[s].get("units", BASE["units"]) for s in WIDTHS if s in data.setting}
+    steps = np.log(data.fixed.sel(setting=list(widths)).transpose("setting", "seed").values)
+    steps = steps[:, np.isfinite(steps).all(axis=0)]
+    if len(widths) < 2 or not steps.size:
+        return mean(np.array([]))
+    return mean(np.polyfit(np.log([*widths.values()]), steps, 1)[0])
+
+
+def change(data: xr.Dataset, setting: str) -> Estimate:
+    """Estimate the factor by which a setting changes the step of fixed gates."""
+    base = data.fixed.sel(setting=WIDTHS[0], drop=True)
+    return geometric_mean((data.fixed.sel(setting=setting, drop=True) / base).dropna("seed"))
 
 
 def numbers(data: xr.Dataset) -> dict[str, Number]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
@@ -11,19 +9,17 @@ from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 
 from partwhole import solve
-from partwhole.features import DenseDesign
 from partwhole.limits import Outcome
 from partwhole.limits.costs import DeepEntropy
-from partwhole.study import Arrays, Cells, Config, Estimate, geometric_mean, key, layout
+from partwhole.study import Arrays, Cells, Config, Estimate, geometric_mean, key, layout, mean
 from partwhole.study.plots import QUIET, look, name, panels
+from partwhole_studies.reuse.deep_penalty import RATIOS, nested, order
 
 DEPTHS = [2, 3, 4]
 # Initial coefficients, alpha to the power of the depth, are the same at every depth.
 START = 1e-6
 LEVEL = 0.05  # of the variance of the main task
 NETWORK = {"dimension": 16, "pretrained": 4, "active": 2, "samples": 6}
-RATIOS = np.logspace(-8, 3, 34)  # of pretrained to new coefficients
-STEP = 1e-3
 LEARNED = 1e-9  # error of a network at which its training ends
 
 
@@ -129,28 +125,10 @@ def gather(cells: Cells) -> xr.Dataset:
     return xr.merge([data, off])
 
 
-@cache
-def order(depth: int) -> Float[np.ndarray, " r"]:
-    """Return the order of the penalty at each ratio, for small initial weights."""
-    weights = np.ones((depth, 1))
-    weights[-1] = 0.0
-    cost, design = DeepEntropy(weights, np.full((depth, 1), 1e-9)), DenseDesign(np.ones((1, 1)))
-    logs = np.array(
-        [
-            [
-                np.log(cost.value(design, np.array([np.exp(sign * STEP) / ratio])))
-                for ratio in RATIOS
-            ]
-            for sign in (-1.0, 1.0)
-        ]
-    )
-    return (logs[1] - logs[0]) / (2.0 * STEP)
-
-
-def _exponent(data: xr.Dataset, depth: int, rescale: float) -> float:
-    """Return the power of the number of features with which samples grow."""
-    needed = data.needed.sel(depth=depth, rescale=rescale)
-    return float(np.polyfit(np.log(data.active), np.log(needed).mean("seed"), 1)[0])
+def exponent(data: xr.Dataset, depth: int, rescale: float) -> Estimate:
+    """Estimate the power of the number of features with which samples grow."""
+    needed = np.log(data.needed.sel(depth=depth, rescale=rescale)).transpose("active", "seed")
+    return mean(np.polyfit(np.log(data.active.values), needed.values, 1)[0])
 
 
 def numbers(data: xr.Dataset) -> dict[str, float | Estimate]:
@@ -168,8 +146,9 @@ def numbers(data: xr.Dataset) -> dict[str, float | Estimate]:
         "three_sparse": float(means.sel(depth=3, rescale=small, active=sparse)),
         "deep": geometric_mean(cost.sel(depth=DEPTHS[1:], active=dense).mean("depth")),
         "against": geometric_mean((three / needed.sel(depth=2, rescale=small)).mean("active")),
-        "exponent_two": _exponent(data, 2, small),
-        "exponent_three": _exponent(data, 3, small),
+        "exponent_two": exponent(data, 2, small),
+        "exponent_three": exponent(data, 3, small),
+        "narrower": nested(3) / nested(2),
         "reuse": 2.0 / 3.0 - float(order(3)[0]),
         "unsolved": float(data.unsolved.sum()),
         "off": float(data.off.max()),

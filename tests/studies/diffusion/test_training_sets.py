@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
@@ -58,8 +59,8 @@ def test_a_rare_value_and_masked_conditions(model):
 
 def test_three_concepts_and_words():
     config = models.IMAGES | {
-        "colour": 0.6, "background": 0.5, "seed": 0, "per_class": 4, "samples": 2, "words": True,
-        "classifier": False,
+        "colour": 0.6, "further": {"background": 0.5}, "seed": 0, "per_class": 4, "samples": 2,
+        "words": True, "classifier": False,
     }  # fmt: skip
     setting = sets.images(config)
     assert setting.samples.shape == (16, 16, 16, 3)
@@ -69,10 +70,48 @@ def test_three_concepts_and_words():
     np.testing.assert_array_equal(
         read(setting.samples)[:, 2] > 0.5, [False] * 4 + [True] * 4 + [False] * 8
     )
-    kept = {name: config[name] for name in ("colour", "background", "seed")}
+    kept = {name: config[name] for name in ("colour", "further", "seed")}
     points = sets.points(models.POINTS | kept)
     assert points.samples.shape == (2000, 3)
     assert len(points.prompts) == 8
+
+
+SIX = {"background": 0.5, "kind": 0.4, "row": 0.5, "column": 0.6}
+
+
+def test_six_concepts():
+    config = models.IMAGES | {
+        "colour": 0.8, "further": SIX, "seed": 0, "per_class": 4, "samples": 2, "words": True,
+        "classifier": False,
+    }  # fmt: skip
+    setting, space = sets.images(config), sets.space_of(config)
+    assert space.fields == ("colour", "size", "background", "kind", "x", "y")
+    assert len(setting.samples) == 7 * 4
+    assert len(setting.prompts) == 64
+    assert [rows.tolist()[0] for rows in setting.prompts.values()][-1] == [2, 4, 6, 8, 10, 12]
+    assert space.label(63) == list(sets.classes(6))[-1] == "blue small dark triangle lower right"
+    first, last = (space.mean_attributes([k]) for k in (0, 63))
+    assert (last.kind - first.kind).tolist() == [1]
+    np.testing.assert_allclose(last.position - first.position, [[0.5, 0.6]])
+    read, scores = image_readers.readers(config, space, 16, np.array([1e-3]))
+    readings, kinds = read(space.sample(1, side=16, jitter=False, seed=0).images), [0, 1, 2, 4, 5]
+    # The decoder abstains on kinds, and reads discs.
+    np.testing.assert_array_equal(readings[:, 3], image_readers.UNSURE)
+    is_disc = space.classes[:, 3] == 0
+    assert (abs(readings - space.classes)[is_disc][:, kinds] < 0.25).mean() > 0.95
+    assert np.isnan(scores[0, 0, 3])
+    points = sets.points(models.POINTS | {"colour": 0.8, "further": SIX, "seed": 0})
+    corners = np.unique(np.rint(points.samples / [1.6, 0.8, 1.0, 0.8, 1.0, 1.2]), axis=0)
+    assert np.abs(corners).sum(axis=1).max() == 1
+    assert len(corners) == 7
+
+
+def test_initial_weights_are_scaled_without_biases_and_gains():
+    model = presets.diffusion_model("small16", condition=4, seed=0)
+    scaled = models.scaled(model, 0.1)
+    for before, after in zip(jax.tree.leaves(model), jax.tree.leaves(scaled), strict=True):
+        factor = 0.1 if np.ndim(before) > 1 else 1.0
+        np.testing.assert_allclose(after, factor * np.asarray(before), rtol=1e-6)
 
 
 def test_images_are_read_as_their_conditions_say():
@@ -103,13 +142,20 @@ def test_readers_see_the_noise_that_is_left_on_samples():
     np.testing.assert_array_equal(
         image_readers.noise_levels(np.array([0.1, np.nan, 0.2, np.nan]))[[0, -1]], [0.1, 0.2]
     )
-    images, components = image_readers.noisy(space, 16, 16, levels, 0)
+    images, components, known = image_readers.noisy(space, 16, 16, levels, 0)
     assert (len(images), len(components)) == (4 * 16, 4 * 16)
+    assert {name: rows.shape for name, rows in known.items()} == {
+        "colour": (64, 3),
+        "size": (64, 1),
+    }
+    np.testing.assert_array_equal(known["size"][:, 0] < 0.45, components[:, 1] == 1)
     for k, level in enumerate(levels):  # a part for each
         part = space.sample(2, side=16, noise=float(level), seed=k)
         np.testing.assert_array_equal(images.reshape(8, -1, 16, 16, 3)[k], part.images)
     once = space.sample(16, side=16, noise=0.082, seed=0)
-    np.testing.assert_array_equal(image_readers.noisy(space, 16, 16, steady[:1], 0)[0], once.images)
+    np.testing.assert_array_equal(
+        image_readers.noisy(space, 16, 16, steady[:1], 0).images, once.images
+    )
 
 
 def test_samples_that_are_no_numbers_are_not_read():
@@ -150,8 +196,9 @@ def test_a_model_of_images_is_trained_and_prompted(monkeypatch):
     monkeypatch.setattr(models, "train_network", lambda *given, **options: trained[0])
     models.train(config | {"recipe": config["recipe"] | {"denoise": True}, "classifier": False})
     assert noise == [[1e-3] * 2]
-    assert arrays["coordinates"].shape == arrays["decoded"].shape == (2, 6, 2, 2)
-    assert arrays["scores"].shape == (2, 4, 2)
+    for reading in ("coordinates", "decoded", "regressed"):
+        assert arrays[reading].shape == (2, 6, 2, 2)
+    assert arrays["scores"].shape == (3, 4, 2)
     assert arrays["pictures"].shape == (2, 2, 16, 16, 3)
     config["guidance"] = [2.0]
     assert models.prompt_names(config)[4:] == ["over 0.1", "direction 1", "guidance 2"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from study_cells import computed
+from study_cells import computed, stored_data
 from study_rules import failed_checks, require_whole, verdicts
 
 from partwhole.networks import GatedNetwork, LearnedGates
@@ -187,3 +187,19 @@ def test_what_breaks_the_claims_is_noticed(made_up):
     assert failed_checks(study, wrong) == ["wrong"]
     lost = data.assign(separated=data.separated.where(data.seed > 0))
     assert failed_checks(study, lost) == ["unseparated"]
+
+
+def test_the_law_of_width_and_the_factors_are_those_of_the_steps(data):
+    stored = stored_data(study)
+    units = {"10 units": 10, study.WIDTHS[0]: 20, "50 units": 50, "100 units": 100}
+    known = stored.assign(fixed=stored.fixed * np.nan)
+    noise = np.random.default_rng(0).normal(size=stored.sizes["seed"])
+    for setting, width in units.items():
+        known.fixed.loc[{"setting": setting}] = 300.0 * width ** (-0.5 + 0.1 * noise)
+    power = study.power_of_width(known)
+    assert power.value == pytest.approx(-0.5 + 0.1 * noise.mean(), abs=1e-9)
+    assert power.n == len(noise)
+    known.fixed.loc[{"setting": "200 digits", "seed": 0}] = np.nan
+    known.fixed.loc[{"setting": "200 digits"}] = 2.5 * known.fixed.sel(setting=study.WIDTHS[0])
+    assert study.change(known, "200 digits").value == pytest.approx(2.5)
+    assert np.isnan(study.power_of_width(data).value)  # one width

@@ -11,6 +11,7 @@ from partwhole import solve
 from partwhole.limits import HyperbolicEntropy
 from partwhole.limits.penalties import finetuning_penalty
 from partwhole_studies.reuse import deep_finetuning as study
+from partwhole_studies.reuse import deep_penalty as penalty
 
 
 def test_it_is_whole():
@@ -18,8 +19,8 @@ def test_it_is_whole():
 
 
 def test_the_order_of_two_layers_is_that_of_the_penalty():
-    profile = finetuning_penalty(1.0, study.RATIOS)
-    assert study.order(2) == pytest.approx(profile.order, abs=1e-6)
+    profile = finetuning_penalty(1.0, penalty.RATIOS)
+    assert penalty.order(2) == pytest.approx(profile.order, abs=1e-6)
 
 
 def test_the_order_of_three_layers_is_that_of_a_closed_form():
@@ -27,21 +28,39 @@ def test_the_order_of_three_layers_is_that_of_a_closed_form():
     b = np.array([0.03, 0.3, 3.0, 30.0])
     coefficient = b * (1.0 + b**2)
     order = np.arctan(b) * coefficient / (np.arctan(b) * coefficient - b**2 / 2.0)
-    measured = np.interp(-np.log(coefficient), np.log(study.RATIOS), study.order(3))
-    # Between points of the grid, .3 decades apart, the order is not straight.
-    assert measured == pytest.approx(order, abs=0.03)
+    measured = np.interp(-np.log(coefficient), np.log(penalty.RATIOS), penalty.order(3))
+    # Between points of the grid, .1 decades apart, the order is not straight.
+    assert measured == pytest.approx(order, abs=0.003)
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_order_and_reuse_have_their_limits(depth):
     """From 2 to 1; for small weights of D layers the sum of both powers is 2 / D."""
-    order = study.order(depth)
+    order = penalty.order(depth)
     assert np.all(np.diff(order) > -1e-6)
     assert order[-1] == pytest.approx(2.0, abs=1e-3)
     if depth > 2:
         # The price nears its bound with the power (D - 2) / D of the ratio, at 1e-8.
-        slack = 2.0 * study.RATIOS[0] ** ((depth - 2) / depth)
+        slack = 2.0 * penalty.RATIOS[0] ** ((depth - 2) / depth)
         assert order[0] == pytest.approx(1.0, abs=slack)
+
+
+def test_the_nested_regime_of_two_layers_has_the_width_of_the_closed_form():
+    fine = np.logspace(-6.0, 2.0, 20_001)
+    ends = np.interp(penalty.NESTED, finetuning_penalty(1.0, fine).order, np.log10(fine))
+    # The order is interpolated over .1 decades.
+    assert penalty.nested(2) == pytest.approx(np.diff(ends)[0], abs=0.02)
+    assert penalty.nested(4) < penalty.nested(3) < penalty.nested(2)
+
+
+def test_powers_are_those_of_the_samples():
+    data = stored_data(study)
+    spread = 1.0 + 0.1 * np.sin(data.seed)
+    known = data.assign(needed=(3.0 * data.active ** (1.0 / data.depth) * spread + 0 * data.needed))
+    for depth in study.DEPTHS:
+        power = study.exponent(known, depth, 1.0)
+        assert power.value == pytest.approx(1.0 / depth, abs=1e-9)
+        assert power.n == data.sizes["seed"]
 
 
 @pytest.mark.parametrize("depth", [2, 3])
