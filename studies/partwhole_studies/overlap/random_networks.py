@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import erf, ndtr
 
-from partwhole.features import OverlapKernel
+from partwhole.features import OverlapKernel, activations
+from partwhole.features.random_networks import DualActivation
 from partwhole.tasks._build import full_grid
 
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -16,6 +18,9 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "step": lambda x: (x > 0).astype(float),
     "rectified_quadratic": lambda x: np.maximum(x, 0.0) ** 2,
     "gaussian": lambda x: np.exp(-(x**2)),
+    "erf": erf,
+    "gelu": lambda x: x * ndtr(x),
+    "tanh": np.tanh,
 }
 
 NETWORKS = {
@@ -25,6 +30,13 @@ NETWORKS = {
     "rectified_quadratic": "rectified quadratic",
     "gaussian": "Gaussian",
 }
+# Not of the published figures; their maps are smooth.
+SMOOTH = {"erf": "erf", "gelu": "GELU", "tanh": "tanh"}
+
+
+def dual(name: str) -> str | DualActivation:
+    """Return the dual activation of a name as kernels of random networks take it."""
+    return getattr(activations, name)() if name in SMOOTH else name
 
 
 def one_hot(components: Int[np.ndarray, "n C"], n_values: int) -> Float[np.ndarray, "n p"]:

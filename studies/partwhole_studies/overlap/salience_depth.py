@@ -15,6 +15,7 @@ from partwhole.study import Arrays, Cells, Config, Estimate, key, layout, mean, 
 from partwhole.study.plots import COLOURS, QUIET, look, name, panels
 from partwhole_studies.overlap import random_networks as sampling
 
+NETWORKS = sampling.NETWORKS | sampling.SMOOTH
 SIZES = (2, 3, 4)
 FIRST = (0.1, 0.3, 0.4, 0.5)
 DEPTH = 20
@@ -31,7 +32,7 @@ PEAKS = {
 
 
 def _preset(seeds: int, width: int, features: int) -> list[Config]:
-    theory: list[Config] = [{"part": "theory", "nonlinearity": n} for n in sampling.NETWORKS]
+    theory: list[Config] = [{"part": "theory", "nonlinearity": n} for n in NETWORKS]
     sampled: list[Config] = [
         {"part": "sampled", "seed": seed, "width": width, "features": features}
         for seed in range(seeds)
@@ -50,19 +51,18 @@ def cell(config: Config) -> Arrays:
     if config["part"] == "theory":
         return _theory(config["nonlinearity"])
     rng = np.random.default_rng(config["seed"])
-    layers = [
-        sampling.layers(network, config["width"], SHOWN[-1], rng) for network in sampling.NETWORKS
-    ]
+    layers = [sampling.layers(network, config["width"], SHOWN[-1], rng) for network in NETWORKS]
     return {"layers": np.stack(layers), "one": sampling.one_layer(config["features"], rng)}
 
 
 def _theory(nonlinearity: str) -> Arrays:
     """Iterate the recursion for infinite width; absent orders and kernels are NaN."""
+    dual = sampling.dual(nonlinearity)
 
     def saliences(
         n_components: int, depth: int, kind: Literal["nngp", "ntk"] = "nngp"
     ) -> np.ndarray:
-        kernel = OverlapKernel.random_network(nonlinearity, n_components, depth, kind)
+        kernel = OverlapKernel.random_network(dual, n_components, depth, kind)
         return np.pad(kernel.salience, (0, 4 - n_components), constant_values=np.nan)
 
     layers = range(DEPTH + 1)
@@ -74,9 +74,9 @@ def _theory(nonlinearity: str) -> Arrays:
     for i, first in enumerate(FIRST):
         inputs = OverlapKernel.from_salience({(0,): first, (1,): 1.0 - first})
         for depth in layers:
-            kernel = OverlapKernel.random_network(nonlinearity, 2, depth, inputs=inputs)
+            kernel = OverlapKernel.random_network(dual, 2, depth, inputs=inputs)
             unequal[i, depth] = list(kernel.saliences.values())
-    limits = [deep_limit(nonlinearity, c).salience for c in SIZES]
+    limits = [deep_limit(dual, c).salience for c in SIZES]
     return {
         "equal": equal,
         "unequal": unequal,
@@ -98,7 +98,7 @@ def gather(cells: Cells) -> xr.Dataset:
         },
         over=["nonlinearity", "seed"],
         coords={
-            "network": list(sampling.NETWORKS),
+            "network": list(NETWORKS),
             "kind": ["nngp", "ntk"],
             "what": ["features", "tangent kernel", "unequal inputs"],
             "size": list(SIZES),
@@ -132,7 +132,7 @@ def numbers(data: xr.Dataset) -> dict[str, int | float | Estimate | np.ndarray]:
     sampled = data.layers.sel(early=3, order3=3)
     gaps = [
         mean(sampled.sel(network=network) - theory.sel(nonlinearity=network, layer=3, order=3))
-        for network in sampling.NETWORKS
+        for network in NETWORKS
     ]
     pairs = theory.sel(order=2).sel(nonlinearity=list(PEAKS))
     published = np.array(list(PEAKS.values()))
@@ -170,15 +170,13 @@ def figure(data: xr.Dataset) -> Figure:
     for order, ax, title in zip((1, 2, 3), axes.flat, titles, strict=False):
         series(
             ax, "layer", by="nonlinearity", theory=theory.sel(size=3, order=order),
-            measured=sampled.sel(order3=order), names=sampling.NETWORKS, words=words,
+            measured=sampled.sel(order3=order), names=NETWORKS, words=words,
         )  # fmt: skip
         ax.axhline(1 / comb(3, order), color=QUIET, linestyle=":", linewidth=1, label="largest")
         ax.set(title=title)
     for ax, size, order in ((axes[1, 1], 2, 1), (axes[2, 1], 4, 4)):
         selection = theory.sel(size=size, order=order)
-        series(
-            ax, "layer", by="nonlinearity", theory=selection, names=sampling.NETWORKS, words=words
-        )
+        series(ax, "layer", by="nonlinearity", theory=selection, names=NETWORKS, words=words)
         parts = "two" if size == 2 else "four"
         ax.set(title=f"S({order};{size}), {parts} components")
     for i, first in enumerate(FIRST):
