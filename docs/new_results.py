@@ -86,8 +86,8 @@ def small_tables() -> str:
         measured.append([random_splits.measured(index, n, drawn)[0] for n in rows])
     theory = [determined_share(round(share * whole), values, order) for share in shares]
     table = [
-        [f"{share:g}", f"{found:.3f} ± {1.96 * error:.3f}", f"{expected:.3f}"]
-        for share, found, error, expected in zip(
+        [f"{share:g}", f"{share_of:.3f} ± {1.96 * error:.3f}", f"{expected:.3f}"]
+        for share, share_of, error, expected in zip(
             shares, np.mean(measured, 0), np.std(measured, 0, ddof=1) / 50**0.5, theory, strict=True
         )
     ]

@@ -111,13 +111,12 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     typical = np.exp(logs.values).tolist()
     in_order = all(a < b for a, b in pairwise(typical[2:]))
     unlearned = (six == np.inf).any("seed").values
-    foreseen = readings.settled(independent(data, 6)).sel(distance=6)
+    predicted = readings.settled(independent(data, 6)).sel(distance=6)
     product, average = (of(data, 6, name).sel(distance=6) for name in ("product", "mean"))
     return {
         "third": readings.later(three.sel(distance=3), three.sel(distance=2), data),
-        "sixth": readings.later(six.sel(distance=6), six.sel(distance=2), data),
         "sharper": mean(sharpness(product) - sharpness(average), within=(-1.0, 1.0)),
-        "independent": readings.later(six.sel(distance=6), foreseen, data),
+        "independent": readings.later(six.sel(distance=6), predicted, data),
         "order": "learned later" if in_order else "not always learned later",
         **{
             f"time_{n}": f"at least {typical[n]:.0f}" if unlearned[n] else typical[n]
@@ -141,8 +140,8 @@ def figure(data: xr.Dataset) -> Figure:
     return key(drawn, columns=4)
 
 
-def _draw(ax: Axes, accuracy: xr.DataArray, foreseen: xr.DataArray) -> None:
+def _draw(ax: Axes, accuracy: xr.DataArray, predicted: xr.DataArray) -> None:
     for n in accuracy.distance.values:
         ax.plot(accuracy.step, accuracy.sel(distance=n), label=f"{n} changed", **look(int(n)))
     thin = {"color": "0.25", "linewidth": 0.9, "label": "if independent"}
-    ax.plot(accuracy.step, foreseen.isel(distance=-1), **thin)
+    ax.plot(accuracy.step, predicted.isel(distance=-1), **thin)

@@ -54,14 +54,6 @@ def bumps(data: xr.Dataset) -> list[bool]:
     return [path.bump().clear for path in paths if path is not None]
 
 
-def differences(data: xr.Dataset) -> np.ndarray:
-    """Return the share of late samples that regressor and classifier read differently, by class."""
-    if "alike" not in data:
-        return np.zeros(1)
-    alike = data.alike.isel(step=readings.late(data)).sel(prompt=list(classes()))
-    return 1.0 - alike.mean(["colour", "seed", "step"]).values
-
-
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     runs = readings.learned(data)
     weak = runs.isel(colour=0)
@@ -76,7 +68,6 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "memorised": proportion(int(memory.sum()), len(memory)),
         "misread": 0.0 if "scores" not in data
         else 1.0 - data.scores.sel(score="accuracy").mean("seed").values,
-        "readers": differences(data),
         "order": "before" if lead.value > 0 else "no earlier than",
         "ahead": abs(lead.value),
         "side": "larger" if lead.value > 0 else "smaller",

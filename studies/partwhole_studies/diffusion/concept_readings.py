@@ -181,6 +181,16 @@ def curves(ax: Axes, paths: xr.DataArray, index: int, label: str, **style: Any) 
     ax.plot(paths.step, paths.mean("seed"), label=label, **style)
 
 
+def differences(data: xr.Dataset) -> str:
+    """Return a sentence on late samples that two readers take for different values; or none."""
+    if "alike" not in data:
+        return ""
+    alike = data.alike.isel(step=late(data)).sel(prompt=list(classes(data.sizes["concept"])))
+    by_class = alike.mean([dim for dim in alike.dims if dim not in ("prompt", "concept")])
+    share = 1.0 - float(by_class.min())
+    return f" Of a class, a regressor reads up to {share:.0%} of late samples differently."
+
+
 def unreadable(data: xr.Dataset) -> str:
     """Return sentences on images without a circle, and on where sampling starts; none for points.
 

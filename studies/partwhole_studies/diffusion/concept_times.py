@@ -30,7 +30,8 @@ KINDS = {
 SIZE, SMALLER = 0.4, 0.2  # separations of sizes; the sweep over colours has the first
 SIZES = (0.1, SMALLER, 0.3, SIZE)
 # The published grid: colours .2 to .8 apart, sizes .2 to .4.
-PUBLISHED = [round(0.1 * k, 1) for k in range(2, 9)], (SMALLER, 0.233, 0.266, 0.3, 0.333, 0.366)
+PUBLISHED_COLOURS = [round(0.1 * k, 1) for k in range(2, 9)]
+PUBLISHED_SIZES = (SMALLER, 0.233, 0.266, 0.3, 0.333, 0.366)  # and .4
 
 
 def _cells(
@@ -45,8 +46,8 @@ PRESETS: dict[str, list[Config]] = {
     "laptop": _cells(POINTS, CONCEPT_SIGNALS[1::3], 10, SIZES),
     "paper": [
         *_cells(PAPER, CONCEPT_SIGNALS, 5),
-        *_cells(PAPER, PUBLISHED[0], 5, PUBLISHED[1]),
-        *_cells(PAPER, PUBLISHED[0][:-1], 5),
+        *_cells(PAPER, PUBLISHED_COLOURS, 5, PUBLISHED_SIZES),
+        *_cells(PAPER, PUBLISHED_COLOURS[:-1], 5),
     ],
 }
 seconds = seconds_of(of_model)
@@ -116,12 +117,11 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         f"at least {time:.0f}" if censored else time
         for time, censored in zip(ends, unlearned.values, strict=True)
     )
-    delayed = readings.ratio(delays(capped))
     return {
         "correlation": mean(by_seed(unseen, rank_correlation, 2), within=(-1.0, 1.0)),
         "slope": slope,
         "delay": readings.later(unseen, trained, data),
-        "delayed": delayed,
+        "delayed": readings.ratio(delays(capped)),
         "first": first,
         "last": last,
         **readings.counts(runs),

@@ -70,6 +70,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "plain": masked,
         "complete": complete,
         "redder": "redder" if round(masked, 2) < round(complete, 2) else "no redder",
+        "readers": readings.differences(data),
         **readings.counts(runs),
     }
 

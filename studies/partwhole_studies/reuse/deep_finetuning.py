@@ -13,7 +13,7 @@ from partwhole.limits import Outcome
 from partwhole.limits.costs import DeepEntropy
 from partwhole.study import Arrays, Cells, Config, Estimate, geometric_mean, key, layout, mean
 from partwhole.study.plots import QUIET, look, name, panels
-from partwhole_studies.reuse.deep_penalty import RATIOS, nested, order
+from partwhole_studies.reuse.deep_penalty import RATIOS, order
 
 DEPTHS = [2, 3, 4]
 # Initial coefficients, alpha to the power of the depth, are the same at every depth.
@@ -148,7 +148,6 @@ def numbers(data: xr.Dataset) -> dict[str, float | Estimate]:
         "against": geometric_mean((three / needed.sel(depth=2, rescale=small)).mean("active")),
         "exponent_two": exponent(data, 2, small),
         "exponent_three": exponent(data, 3, small),
-        "narrower": nested(3) / nested(2),
         "reuse": 2.0 / 3.0 - float(order(3)[0]),
         "unsolved": float(data.unsolved.sum()),
         "off": float(data.off.max()),

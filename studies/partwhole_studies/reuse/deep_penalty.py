@@ -30,7 +30,7 @@ def order(depth: int) -> Float[np.ndarray, " r"]:
     the conjugate's slope is the coefficient.
     """
     n, coefficients = len(RATIOS), 1.0 / RATIOS
-    (cost, design), (one, alone) = _small(depth, n), _small(depth, 1)
+    (cost, design), (single, alone) = _small(depth, n), _small(depth, 1)
     low, high = np.full(n, -60.0), np.full(n, 20.0)  # logs of forces
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
@@ -38,7 +38,7 @@ def order(depth: int) -> Float[np.ndarray, " r"]:
             is_below = cost.conjugate(design, np.exp(middle)).gradient < coefficients
         low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
     forces = np.exp(low)
-    conjugates = np.array([one.conjugate(alone, forces[i : i + 1]).value for i in range(n)])
+    conjugates = np.array([single.conjugate(alone, forces[i : i + 1]).value for i in range(n)])
     products = forces * coefficients
     return products / (products - conjugates)
 

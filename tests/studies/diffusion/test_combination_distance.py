@@ -79,9 +79,9 @@ def test_times_are_those_of_the_law(lawful):
 
 def test_each_claim_holds_or_not_as_the_paths_are(lawful):
     right = verdicts(study, lawful)
-    assert right["third"] == right["sixth"] == right["independent"] == "holds"
+    assert right["third"] == right["independent"] == "holds"
     same = verdict(same=True)
-    assert same["third"] == same["sixth"] == same["independent"] == "does not hold"
+    assert same["third"] == same["independent"] == "does not hold"
     assert verdict(slower=1.3)["independent"] == "does not hold"
     numbers = study.numbers(study.gather(cells(slower=20.0)))
     assert numbers["time_6"] == f"at least {lawful.step.values[-1]}"
@@ -92,7 +92,7 @@ def test_each_claim_holds_or_not_as_the_paths_are(lawful):
 def test_models_that_did_not_learn_are_left_out():
     numbers = study.numbers(study.gather(cells(unlearned=(1, 3))))
     assert (numbers["learned"], numbers["models"]) == (6, 10)
-    assert numbers["third"].n == numbers["sixth"].n == numbers["independent"].n == 3
+    assert numbers["third"].n == numbers["independent"].n == 3
 
 
 def test_nothing_is_said_of_models_that_all_failed():

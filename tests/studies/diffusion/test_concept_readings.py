@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from partwhole_studies.diffusion import concept_readings as readings
+from partwhole_studies.diffusion.training_sets import classes
 
 STEPS = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 
@@ -46,3 +47,14 @@ def test_only_models_near_the_corners_count_as_learned():
     assert readings.counts(readings.learned(data, ["red small"]))["learned"] == 2
     accuracy = readings.accuracy(kept, "blue small")
     np.testing.assert_allclose(accuracy, [[0.25, 0.25], [np.nan, np.nan]])
+
+
+def test_samples_that_two_readers_take_for_different_values_are_counted():
+    step, names = np.arange(1, 5), list(classes())
+    alike = np.ones((3, 4, 4, 2))  # seed, step, class, concept
+    alike[:, 2:, 1, 0] = 0.7
+    alike[:, :2] = 0.0  # early
+    coords = {"step": step, "prompt": names, "concept": ["colour", "size"]}
+    data = xr.Dataset({"alike": (["seed", "step", "prompt", "concept"], alike)}, coords)
+    assert "up to 30% of late samples" in readings.differences(data)
+    assert readings.differences(data.drop_vars("alike")) == ""
