@@ -14,7 +14,12 @@ from partwhole_studies import costs
 
 PAGE = Path(__file__).with_name("paper-presets.md")
 KINDS = {
-    costs.of_images: ("images.leak_images", "images.shortcut_images", "images.equivalence_images"),
+    costs.of_images: (
+        "images.leak_images",
+        "images.dispersed_images",
+        "images.shortcut_images",
+        "images.equivalence_images",
+    ),
     costs.of_model: (
         "diffusion.concept_times",
         "diffusion.concept_diffusion",

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from partwhole.measures import accuracy
 from partwhole.study import Arrays, Cells, Config, Estimate, geometric_mean, key, mean, series
 from partwhole.study.plots import QUIET, look, mosaic
-from partwhole_studies.dense import along, networks, similarities
+from partwhole_studies import along
+from partwhole_studies.dense import networks, similarities
 from partwhole_studies.network_tasks import make_task
 
 LOSSES = ("squared", "logistic")

@@ -26,6 +26,7 @@ LARGEST_LOSS = 1e-3  # of a network that counts, as published
 KERNELS = 10  # networks of a cell whose tangent kernels are taken
 LAZY, RICH = 1.0, 1e-3
 SIMILARITIES = ("similarity_before", "similarity_after")
+PAIRS = ("pairs_before", "pairs_after")
 NAMES = {
     "extrapolation": "one anchor, 0",
     "interpolation": "two anchors, −4 and 4",
@@ -82,13 +83,18 @@ def gather(cells: Cells) -> xr.Dataset:
     separated += networks.separate(deep, ("task", "depth"), _read_deep)
     data = networks.lay_out(
         separated,
-        {"value": "item"} | dict.fromkeys(SIMILARITIES, "shared quantile"),
+        {"value": "item"}
+        | dict.fromkeys(SIMILARITIES, "shared quantile")
+        | dict.fromkeys(PAIRS, "shared bin"),
         over=["task", "scale", "depth", "seed"],
-        coords={"item": np.arange(-4, 5), "shared": range(3), "quantile": similarities.QUANTILES},
+        coords={
+            "item": np.arange(-4, 5), "shared": range(3), "quantile": similarities.QUANTILES,
+            "bin": similarities.EDGES[:-1],
+        },
         labels={"ends": "slope from first to last item", "scale": "initial scale"},
-    )
-    salience = OverlapKernel.random_network("relu", 2, 1).salience[0]
-    theory = [memorization_leak(float(salience), len(LAYOUTS[t])) for t in data.task.values]
+    )  # fmt: skip
+    salience = float(OverlapKernel.random_network("relu", 2, 1).salience[0])
+    theory = [memorization_leak(salience, len(LAYOUTS[t])) for t in data.task.values]
     data["theory"] = ("task", np.array(theory, dtype=float))
     return data.assign_attrs(not_learned=networks.not_learned(counted))
 
@@ -101,7 +107,7 @@ def _read_wide(config: Config, network: Arrays) -> dict[str, Any]:
         "slope": slope(task, network["predictions"]).value, "ends": slope_of_ends(values),
         "additivity": additivity(task, network["predictions"]).value, "value": values[0],
         "after": leak(network["salience_after"][-1, 0], anchors),
-    } | {name: network[name] for name in SIMILARITIES}  # fmt: skip
+    } | {name: network[name] for name in (*SIMILARITIES, *PAIRS)}  # fmt: skip
     if "regime" in network:
         read["regime"] = slope(task, network["regime"]).value
     return read
@@ -143,9 +149,9 @@ def figure(data: xr.Dataset) -> Figure:
     axes[1, 0].set(title=f"Scale {LAZY:g}", xlabel="slope by its own tangent kernel")
     _draw_predicted(axes[1, 1], rich.after, rich.slope)
     axes[1, 1].set(title="Smaller scales", xlabel="slope by its learned salience", ylabel="")
-    for ax, scale in zip(axes[2], (LAZY, RICH), strict=True):
+    for ax, scale in zip(axes[2], (LAZY, data.scale.values[0]), strict=True):
         similar = data.sel(task="both", scale=scale)
-        similarities.draw(ax, similar.similarity_before, similar.similarity_after)
+        similarities.draw_shares(ax, similar.pairs_before, similar.pairs_after)
         ax.set_title(f"Pairs of inputs, scale {scale:g}")
     if deep:
         _draw_depths(axes[3], data)
@@ -190,7 +196,5 @@ def _draw_depths(row: Any, data: xr.Dataset) -> None:
     deep = published(__file__, ["task", "depth"], network="deep").slope
     series(row[0], "depth", by="task", measured=data.deep_ends, published=deep, names=NAMES)
     series(row[1], "depth", by="task", measured=data.deep_additivity, names=NAMES)
-    row[0].set(
-        ylabel="slope from first to last item", xlabel="hidden layers", title="Several layers"
-    )
+    row[0].set(ylabel="slope, first to last item", xlabel="hidden layers", title="Several layers")
     row[1].set(ylabel="additive share", xlabel="hidden layers", ylim=(0.85, 1.02))

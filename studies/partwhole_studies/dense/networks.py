@@ -21,7 +21,7 @@ from partwhole.study import Arrays, Cells, Config, layout
 from partwhole.tasks import Task
 from partwhole.training import Training, kernel_regime
 from partwhole.training import train as train_networks
-from partwhole_studies.dense.similarities import QUANTILES, quantiles
+from partwhole_studies.dense.similarities import QUANTILES, by_shared, quantiles, shares
 from partwhole_studies.network_tasks import make_task
 
 # A sum is learned when errors are at most this share of the variance, a label with its sign.
@@ -74,9 +74,9 @@ def train(config: Config) -> Trained:
     for name, these in (("before", start), ("after", runs.networks)):
         layers = activations(these, inputs)[:-1]
         arrays[f"salience_{name}"] = _saliences(task, layers)
-        arrays[f"similarity_{name}"] = np.array(
-            [quantiles(features, task.components) for features in layers[-1]]
-        )
+        similar = [by_shared(features, task.components) for features in layers[-1]]
+        arrays[f"similarity_{name}"] = np.array([quantiles(pairs) for pairs in similar])
+        arrays[f"pairs_{name}"] = np.array([shares(pairs) for pairs in similar])
     if task.is_classification:
         arrays["right"] = _right(task, along)
     if config["kernels"]:

@@ -16,8 +16,9 @@ from partwhole.limits import shortcut_margin
 from partwhole.measures import accuracy
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, look, panels
+from partwhole_studies import along
 from partwhole_studies.conjunctions import KINDS, sizes
-from partwhole_studies.dense import along, networks, similarities
+from partwhole_studies.dense import networks, similarities
 from partwhole_studies.network_tasks import CONTEXTS, make_task
 
 LOSSES = {"squared": "equal", "logistic": "margin"}  # and the fit that each ends in

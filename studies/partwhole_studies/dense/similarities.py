@@ -14,19 +14,31 @@ from matplotlib.axes import Axes
 from partwhole.study.plots import look
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
+EDGES = np.linspace(-1.0, 2.0, 61)  # of the bins of a histogram
 WORDS = ("before training", "after training")
 
 
-def quantiles(
+def by_shared(
     features: Float[np.ndarray, "n h"], components: Int[np.ndarray, "n C"]
-) -> Float[np.ndarray, "C+1 Q"]:
-    """Return quantiles of the similarities of inputs that share 0 to C components."""
+) -> list[np.ndarray]:
+    """Return the similarities of inputs that share 0 to C components."""
     features = np.asarray(features, dtype=float)
     gram, most = features @ features.T, components.shape[1]
     shared = (components[:, None] == components).sum(axis=-1)
     low, high = gram[shared == 0].mean(), gram[shared == most].mean()
     similar = (gram - low) / (high - low)
-    return np.array([np.quantile(similar[shared == k], QUANTILES) for k in range(most + 1)])
+    return [similar[shared == k] for k in range(most + 1)]
+
+
+def quantiles(similar: list[np.ndarray]) -> Float[np.ndarray, "kinds Q"]:
+    """Return quantiles of similarities, by common components."""
+    return np.array([np.quantile(pairs, QUANTILES) for pairs in similar])
+
+
+def shares(similar: list[np.ndarray]) -> Float[np.ndarray, "kinds B"]:
+    """Return the shares of pairs in each bin; those beyond the last are in it."""
+    inside = [np.clip(pairs, EDGES[0], EDGES[-1]) for pairs in similar]
+    return np.array([np.histogram(pairs, EDGES)[0] / len(pairs) for pairs in inside])
 
 
 def span(similar: xr.DataArray, shared: int = 1) -> xr.DataArray:
@@ -45,3 +57,15 @@ def draw(ax: Axes, before: xr.DataArray, after: xr.DataArray) -> None:
         ax.plot(x, rows[2], label=WORDS[i], **style)
     ax.plot([], [], color="0.25", linewidth=1, label="95 % of pairs (thick: half)")
     ax.set(xlabel="common components", ylabel="similarity", xticks=before.shared.values)
+
+
+def draw_shares(ax: Axes, before: xr.DataArray, after: xr.DataArray) -> None:
+    """Draw histograms of similarities by common components; means over seeds."""
+    for shared in before.shared.values:
+        color = look(4 + int(shared))["color"]
+        for pairs, style in ((before, ":"), (after, "-")):
+            heights = pairs.sel(shared=shared).mean("seed")
+            label = f"{shared} common components" if style == "-" else None
+            ax.stairs(heights, EDGES, color=color, linestyle=style, label=label)
+    ax.plot([], [], color="0.25", linestyle=":", label="before training")
+    ax.set(xlabel="similarity", ylabel="share of pairs", xlim=(-0.7, 1.7), ylim=(0, 0.6))

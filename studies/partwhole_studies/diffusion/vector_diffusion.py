@@ -35,7 +35,7 @@ def _cells(seeds: int, steps: int, means: Sequence[float] = MEANS) -> list[Confi
 
 PRESETS: dict[str, list[Config]] = {
     "quick": _cells(1, 400, MEANS[:1]),
-    "laptop": _cells(5, 4000),
+    "laptop": _cells(20, 4000),
     "paper": _cells(20, 4000),
 }
 
@@ -140,10 +140,19 @@ def retreats(data: xr.Dataset, first_mean: float) -> np.ndarray:
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     return {
+        "equal": _of_equal_means(lags(data, SECOND)) if SECOND in data.first_mean else "",
         "lag": geometric_mean(lags(data, WEAK)),
         "flow_lag": flow_lag(WEAK),
         "loss": mean(retreats(data, WEAK)),
     }
+
+
+def _of_equal_means(ratios: np.ndarray) -> str:
+    """Return a sentence on which concept lags, and by how much."""
+    apart = geometric_mean(np.maximum(ratios, 1 / ratios)).value
+    later = f"{np.sum(ratios > 1)} of {len(ratios)} models"
+    times = f"the later takes {apart:.1f} times as long"
+    return f" With equal means the first is later in {later}; {times}."
 
 
 def figure(data: xr.Dataset) -> Figure:

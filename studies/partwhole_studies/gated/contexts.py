@@ -20,7 +20,7 @@ from partwhole.study.plots import mosaic
 from partwhole_studies.gated.descent import trained
 from partwhole_studies.gated.digits import Digits, answers, gates_of
 from partwhole_studies.gated.grids import one_by_one, padded
-from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
+from partwhole_studies.gated.mnist import VALIDATION, images_of, split_of
 from partwhole_studies.gated.reference_implementation import reloaded
 
 THRESHOLDS = {"median": "Thresholds at the median", "zero": "Thresholds 0"}
@@ -61,7 +61,7 @@ PRESETS: dict[str, list[Config]] = {
     ],
     "mnist": [
         _cell(kind, [k], 1, n=n, n_test=VALIDATION) | {"images": "mnist", "seeds": [seed]}
-        for n in (500, 2000)
+        for n in (500, 1000, 2000)
         for kind in THRESHOLDS
         for k in HYPERPLANES
         for seed in (1, 2, 3)
@@ -124,12 +124,9 @@ def _network(
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    of_mnist = "images" in cells[0][0]
-    if of_mnist:
-        require_files({float(arrays["mark"]) for _, arrays in cells}, "gated.contexts")
     data = layout(one_by_one(cells, NUMBERS), dict.fromkeys(NUMBERS, ""), over=AXES)
     data = data.sortby(["n", "seed"]).reindex(thresholds=[*THRESHOLDS], hyperplanes=HYPERPLANES)
-    return data.assign_attrs(images="MNIST" if of_mnist else "scikit-learn's digits")
+    return data.assign_attrs(images=images_of(cells, "gated.contexts"))
 
 
 def comparable(data: xr.Dataset) -> xr.Dataset:

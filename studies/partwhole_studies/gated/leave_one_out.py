@@ -14,8 +14,9 @@ from partwhole.measures import accuracy
 from partwhole.study import Arrays, Cells, Config, key, layout, mean, series
 from partwhole.study.declaration import Number
 from partwhole.study.plots import panels
-from partwhole_studies.gated.digits import digits, gates_of
+from partwhole_studies.gated.digits import gates_of
 from partwhole_studies.gated.grids import one_by_one
+from partwhole_studies.gated.mnist import VALIDATION, images_of, split_of
 
 HYPERPLANES = tuple(range(10))
 BOUNDS = {"by_multiplier": "bound by multipliers", "by_support": "bound by support vectors",
@@ -45,15 +46,25 @@ PRESETS: dict[str, list[Config]] = {
         for kind in ("median", "zero")
         for k in HYPERPLANES
     ],
+    "mnist": [
+        _cell(kind, [k], 1, n=n)
+        | {"images": "mnist", "n_test": VALIDATION, "seeds": [seed]}
+        for n in (500, 1000, 2000)
+        for kind in ("median", "zero")
+        for k in HYPERPLANES
+        for seed in (1, 2, 3)
+        if k or kind == "median"  # without hyperplanes there are no thresholds
+    ],
 }  # fmt: skip
 
 
 def cell(config: Config) -> Arrays:
-    """Return errors and bounds by hyperplanes and seed; NaN where no limit fits."""
+    """Return errors and bounds by hyperplanes and seed, NaN where no limit fits, and a mark."""
     ks, seeds = config["hyperplanes"], config["seeds"]
     arrays = {name: np.full((len(ks), len(seeds)), np.nan) for name in NUMBERS}
     for i, j in np.ndindex(len(ks), len(seeds)):
-        data = digits(seeds[j], config["n"])
+        data = split_of(config, seeds[j], config["n"], n_selection=0)
+        arrays["mark"] = np.asarray(data.every.mean())
         gates = JointGates.of(gates_of(data, 1, ks[i], config["thresholds"]), data.inputs)
         limit = solve(
             (data.inputs, data.labels), gates, cost=Quadratic(), fit="margin", intercept="none"
@@ -73,13 +84,18 @@ def cell(config: Config) -> Arrays:
 
 def gather(cells: Cells) -> xr.Dataset:
     over = ("n", "thresholds", "hyperplanes", "seed")
-    return layout(one_by_one(cells, NUMBERS), dict.fromkeys(NUMBERS, ""), over=over).sortby(
-        ["n", "seed"]
-    )
+    data = layout(one_by_one(cells, NUMBERS), dict.fromkeys(NUMBERS, ""), over=over)
+    data = data.sortby(["n", "hyperplanes", "seed"])
+    return data.assign_attrs(images=images_of(cells, "gated.leave_one_out"))
+
+
+def fewest(data: xr.Dataset) -> xr.Dataset:
+    """Return the fewest training images of those that were solved for."""
+    return data.isel(n=0).sel(thresholds="median").dropna("hyperplanes", how="all")
 
 
 def numbers(data: xr.Dataset) -> dict[str, Number]:
-    shown = data.sel(n=200, thresholds="median").dropna("hyperplanes", how="all")
+    shown = fewest(data)
     few, many = shown.sel(hyperplanes=FEW), shown.sel(hyperplanes=MANY)
     below = shown.by_multiplier.mean("seed") < 0.5
     bounds = data[list(BOUNDS)].to_dataarray("bound")
@@ -98,7 +114,7 @@ def numbers(data: xr.Dataset) -> dict[str, Number]:
 def figure(data: xr.Dataset) -> Figure:
     drawn, axes = panels(1, 1, 3.6)
     ax = axes[0, 0]
-    shown = data.sel(n=200, thresholds="median").dropna("hyperplanes", how="all")
+    shown = fewest(data)
     bounds = shown[list(BOUNDS)].to_dataarray("learner").mean("seed")
     errors = shown[["error", "test"]].to_dataarray("learner")
     names = BOUNDS | {"error": "rows left out", "test": "test images"}

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from partwhole._checks import require
-from partwhole.study import Config
+from partwhole.study import Cells, Config
 from partwhole.tasks.images._files import VARIABLE
 from partwhole.tasks.images.mnist import mnist_images
 from partwhole_studies.gated.digits import SELECTION, Digits, digits
@@ -59,28 +59,31 @@ def published_split(seed: int, n_train: int, n_test: int = VALIDATION) -> Digits
     return data._replace(stream=np.random.RandomState([SPLIT, seed]))
 
 
-def split_of(config: Config, seed: int, n_train: int) -> Digits:
+def split_of(config: Config, seed: int, n_train: int, n_selection: int = SELECTION) -> Digits:
     """Split the images that a configuration names: MNIST's as published, or the digits."""
     if config.get("images") == "mnist":
         return published_split(seed, n_train, config["n_test"])
-    return digits(seed, n_train, SELECTION)
+    return digits(seed, n_train, n_selection)
 
 
-def require_same(marks: set[float], study: str) -> None:
-    """Refuse cells of different files."""
+def images_of(cells: Cells, study: str) -> str:
+    """Return the name of the images that all cells are of; refuse cells of different files."""
+    marks = {float(arrays["mark"]) for _, arrays in cells}
     require(
         len(marks) == 1,
         "all cells come from the same images",
         f"{len(marks)} different sets",
         f"clear the store of cells from other files: partwhole store clear --study {study}",
     )
+    if cells[0][0].get("images") != "mnist":
+        return "scikit-learn's digits"
+    _require_named_files(marks.pop(), study)
+    return "MNIST"
 
 
-def require_files(marks: set[float], study: str) -> None:
-    """Refuse cells of different files, or of others than those in the folder that is named."""
-    require_same(marks, study)
+def _require_named_files(mark: float, study: str) -> None:
+    """Refuse cells of other files than those in the folder that is named, if one is."""
     if os.environ.get(VARIABLE):
-        (mark,) = marks
         require(
             abs(_scaled(mnist_images()[0]).mean() - mark) < ROUNDING,
             "cells in the store come from the files in the folder that is named",

@@ -27,7 +27,7 @@ from partwhole.study.estimates import finite_values
 from partwhole.study.plots import QUIET, look, mosaic
 from partwhole_studies.gated.descent import trained
 from partwhole_studies.gated.digits import digits, linear_baseline
-from partwhole_studies.gated.mnist import SPLIT, VALIDATION, mnist, require_files, require_same
+from partwhole_studies.gated.mnist import SPLIT, VALIDATION, images_of, mnist
 
 KINDS = ("network", "hidden layer", "learned gates", "random gates", "linear")
 LIMITS = KINDS[1:4]
@@ -120,16 +120,13 @@ def _active(gates: ReLUGates, inputs: Float[np.ndarray, "n d"]) -> Float[np.ndar
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    of_mnist = cells[0][0]["images"] == "mnist"
-    require = require_files if of_mnist else require_same
-    require({float(arrays["mark"]) for _, arrays in cells}, "gated.relu_networks")
     variables = {"error": "kind", "apart": "kind"}
     variables |= dict.fromkeys(("share", "flipped", "training_error", "mark"), "")
     data = layout(cells, variables, over=AXES, coords={"kind": list(KINDS)}).sortby(list(AXES))
     p, q = data.error.sel(kind="network"), data.error
     data["agreement"] = 1.0 - data.apart / (p * (1 - q) + q * (1 - p))
     data["agreement"].attrs["long_name"] = "agreement beyond chance"
-    return data.assign_attrs(images="MNIST" if of_mnist else "scikit-learn's digits")
+    return data.assign_attrs(images=images_of(cells, "gated.relu_networks"))
 
 
 def by_seed(values: xr.DataArray) -> xr.DataArray:

@@ -19,7 +19,7 @@ from partwhole.study.estimates import finite_values, geometric_mean
 from partwhole.study.plots import COLOURS, QUIET, look, mosaic
 from partwhole_studies.gated.descent import FLOW, trained
 from partwhole_studies.gated.digits import Digits, answers, gates_of, linear_baseline
-from partwhole_studies.gated.mnist import VALIDATION, require_files, split_of
+from partwhole_studies.gated.mnist import VALIDATION, images_of, split_of
 from partwhole_studies.gated.reference_implementation import published_programs
 
 NORMS = {"group": GroupNorm(), "units": Quadratic(), "function": FunctionSpaceL2()}
@@ -115,9 +115,6 @@ def _split(data: Digits, seed: int, config: Config) -> dict[str, np.ndarray | fl
 
 
 def gather(cells: Cells) -> xr.Dataset:
-    of_mnist = "images" in cells[0][0]
-    if of_mnist:
-        require_files({float(arrays["mark"]) for _, arrays in cells}, "gated.two_layers")
     places = [
         (config | {"n": config["n_train"], "seed": seed},
          {name: np.asarray(arrays[name][i]) for name in NUMBERS})
@@ -127,7 +124,7 @@ def gather(cells: Cells) -> xr.Dataset:
     data = layout(places, NUMBERS, over=AXES, coords=coords, labels={"errors": "test error"})
     p, q = data.errors.sel(learner=list(ENDS)).rename(learner="end"), data.errors
     data["agreement"] = 1.0 - data.apart / (p * (1 - q) + q * (1 - p))
-    images = "MNIST" if of_mnist else "scikit-learn's digits"
+    images = images_of(cells, "gated.two_layers")
     return data.sortby(list(AXES)).assign_attrs(images=images)
 
 

@@ -12,6 +12,7 @@ from matplotlib.figure import SubFigure
 from partwhole.study import Arrays, Cells, Config, layout, published
 from partwhole.tasks import compose_images
 from partwhole_studies.images import networks
+from partwhole_studies.images.networks import SAMPLES
 from partwhole_studies.network_tasks import make_task
 
 DIMS = ["network", "task", "distance", "seed"]
@@ -28,14 +29,22 @@ def lay_out(
 ) -> xr.Dataset:
     """Lay out what `read` returns over networks, tasks, distances in image widths, and seeds.
 
+    Beside it are scores after some epochs: accuracies, or errors as shares of the variance of sums.
     A network that has not learned has NaN everywhere.
     """
+    epochs = sorted({int(epoch) for _, arrays in cells for epoch in arrays["epochs"]})
+    variables = {**variables, "along": "side epoch"}
     axes = {name: list(values) for name, values in coords.items()}
+    axes |= {"side": list(SAMPLES), "epoch": epochs}
     shapes = {name: [len(axes[dim]) for dim in dims.split()] for name, dims in variables.items()}
     blank = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
     rows = []
     for config, arrays in cells:
-        values = read(config, arrays) if arrays["learned"] else blank
+        values = dict(blank)
+        if arrays["learned"]:
+            along = np.full(shapes["along"], np.nan)
+            along[:, np.isin(epochs, arrays["epochs"])] = arrays["quality"]
+            values = {**read(config, arrays), "along": along}
         distance = config["distance"] / WIDTHS[config["images"]]
         place = config | {"distance": distance}
         rows.append((place, {name: np.asarray(value, float) for name, value in values.items()}))

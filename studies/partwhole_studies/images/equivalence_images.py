@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from partwhole.limits.proofs.certificates import rectangles
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, WIDTH
+from partwhole_studies import along
 from partwhole_studies.costs import of_images, seconds_of
 from partwhole_studies.images import networks
 from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
@@ -59,7 +60,7 @@ def _read(config: Config, arrays: Arrays) -> dict[str, Any]:
     matrix = np.full((ITEMS, ITEMS), np.nan)
     matrix[tuple(task.components.T)] = answered
     return {
-        "right": arrays["quality"][[2, 1]],
+        "right": arrays["quality"][[2, 1], -1],
         "contrast": np.sqrt(np.mean(contrast**2)) / size,
         "answer": matrix,
     }
@@ -88,7 +89,7 @@ def figure(data: xr.Dataset) -> Figure:
     drawn = Figure(figsize=(WIDTH, 7.6 if several else 4.6), layout="constrained")
     rows: Any = drawn.subfigures(2, 1, height_ratios=[0.6, 5.6 if several else 2.6])
     draw_examples(rows[0], data)
-    axes = rows[1].subplot_mosaic("AB;CC" if several else "AC")
+    axes = rows[1].subplot_mosaic("AB;CD" if several else "AC")
     for letter, task in zip("AB", tasks, strict=False):
         _draw_accuracy(axes[letter], task, data.isel(network=0).sel(task=task).right)
         after = data.isel(network=slice(1, None)).sel(task=task, pairs="unseen").right
@@ -97,6 +98,10 @@ def figure(data: xr.Dataset) -> Figure:
                names=names, shift=2)  # fmt: skip
     network = data.isel(network=0, distance=-1, seed=0).sel(task=tasks[-1])
     _draw_answers(axes["C"], tasks[-1], network)
+    if several:
+        far = data.along.isel(network=0, distance=-1)
+        along.draw(axes["D"], far, "task", lambda task: f"unseen, {task}", 3, over="epoch")
+        axes["D"].set_title("Along training, farthest apart")
     return key(drawn, columns=3)
 
 

@@ -14,9 +14,10 @@ from partwhole.measures import additivity, slope
 from partwhole.measures.slope import item_values
 from partwhole.study import Arrays, Cells, Config, Estimate, key, mean, series
 from partwhole.study.plots import QUIET, WIDTH, look
+from partwhole_studies import along
 from partwhole_studies.costs import of_images, seconds_of
 from partwhole_studies.images import networks
-from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
+from partwhole_studies.images.composites import APART, draw_examples, lay_out, published_over_widths
 from partwhole_studies.images.networks import CIFAR, DIGITS, FEW, MNIST, PLACES, STAGES, cells_of
 from partwhole_studies.network_tasks import LAYOUTS, make_task
 
@@ -123,9 +124,10 @@ def figure(data: xr.Dataset) -> Figure:
     drawn = Figure(figsize=(WIDTH, 7.6), layout="constrained")
     rows: Any = drawn.subfigures(3, 1, height_ratios=[0.7, 2.2, 1.8])
     draw_examples(rows[0], data)
-    middle = rows[1].subplots(1, 2)
+    middle = rows[1].subplots(1, 3, width_ratios=[1.25, 1.0, 1.0])
     _draw_slopes(middle[0], data)
     _draw_items(middle[1], data)
+    _draw_along(middle[2], data)
     _draw_differences(rows[2].subplots(), data)
     return key(drawn, columns=3)
 
@@ -157,12 +159,7 @@ def _draw_slopes(ax: Axes, data: xr.Dataset) -> None:
         bar = look(i, line=False, marker="_", markersize=14, markeredgewidth=2)
         ax.plot(part.distance, predicted, **bar)
     ax.plot([], [], "_", color="0.25", markersize=14, markeredgewidth=2, label="theory, salience")
-    ax.set(
-        ylim=(0, 1.02),
-        xlim=(-0.1, 1.1),
-        title="Unseen sums",
-        xlabel=data.distance.attrs["long_name"],
-    )
+    ax.set(ylim=(0, 1.02), xlim=(-0.1, 1.1), title="Unseen sums", xlabel=APART)
 
 
 def _draw_items(ax: Axes, data: xr.Dataset) -> None:
@@ -176,6 +173,15 @@ def _draw_items(ax: Axes, data: xr.Dataset) -> None:
             style = look(i, line=False, markersize=4.5, markerfacecolor=fill)
             ax.plot(data.item, values.sel(distance=distance), **style)
     ax.set(xlabel="item", ylabel=LABELS["value"], title="One anchor (filled: far)")
+    ax.set_xticks([-4, -2, 0, 2, 4])
+
+
+def _draw_along(ax: Axes, data: xr.Dataset) -> None:
+    for i, (network, task) in enumerate(_groups(data)):
+        if task == "extrapolation":
+            part = data.along.isel(distance=0).sel(network=[network], task=task)
+            along.draw_means(ax, part, "network", lambda _: None, i, over="epoch")
+    ax.set(title="One anchor, near", ylabel="error, share of variance", ylim=(0, None))
 
 
 def _draw_differences(ax: Axes, data: xr.Dataset) -> None:

@@ -7,6 +7,7 @@ lie side by side at a distance, in channels of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,9 @@ LAYERS = {
     "vit-small": ("input", "block 1", "block 2", "first token"),
 }
 MEASURED = 6  # composites a tuple that saliences are measured on
+# Networks are scored on these after some epochs, and after the last.
+SAMPLES = ("training", "seen", "unseen")
+SCORED = (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135)
 
 
 # Of images: the small digits, fewer of them, and the published sets.
@@ -105,7 +109,7 @@ def training_of(config: Config) -> Training:
 
 
 def train(config: Config) -> Arrays:
-    """Train one network; return its answers to seen and unseen tuples, and its saliences."""
+    """Train one network; return its scores, its answers to tuples, and its saliences."""
     task = make_task(config["task"])
     composed = compose_images(
         task, *pictures(config["images"]), distance=config["distance"],
@@ -119,14 +123,17 @@ def train(config: Config) -> Arrays:
     }
     start = image_network(config["network"], samples.shape, outputs=1, seed=config["seed"])
     training = training_of(config)
-    runs = train_networks(start, samples, training, test=sets, progress=False)
+    assert training.epochs is not None
+    scored = [epoch for epoch in SCORED if epoch <= training.epochs]
+    recorded = replace(training, record=scored)
+    runs = train_networks(start, samples, recorded, test=sets, progress=False)
     assert runs.scores is not None
     assert runs.outputs is not None
     assert runs.epoch_loss is not None
     outputs = {part: outputs[0] for part, outputs in runs.outputs.items()}
     composites = composed.draw(MEASURED, pool="held out", draw=3)
     layers = LAYERS[config["network"]]
-    scores = [runs.scores[part] for part in ("training", "seen", "unseen")]
+    scores = [runs.scores[part] for part in SAMPLES]
     quality = [score.error if score.accuracy is None else score.accuracy for score in scores]
     arrays = {
         "trained": by_tuple(samples, outputs["training"]),
@@ -135,7 +142,8 @@ def train(config: Config) -> Arrays:
             by_tuple(sets["seen"], outputs["seen"]),
             by_tuple(sets["unseen"], outputs["unseen"]),
         ),
-        "quality": np.array([values[0, -1] for values in quality if values is not None]),
+        "quality": np.array([values[0] for values in quality if values is not None]),
+        "epochs": np.union1d(scored, training.epochs),
         "learned": runs.has_learned[0],
         "loss": runs.epoch_loss[0],
         "salience": np.array(

@@ -27,12 +27,13 @@ from partwhole.study import (
     series,
 )
 from partwhole.study.plots import QUIET, WIDTH, look
+from partwhole_studies import along
 from partwhole_studies.conjunctions import KINDS, sizes
 from partwhole_studies.costs import of_images, seconds_of
 from partwhole_studies.images import networks
 from partwhole_studies.images.composites import draw_examples, lay_out, published_over_widths
 from partwhole_studies.images.networks import CIFAR, DIGITS, FEW, MNIST, PLACES, STAGES, cells_of
-from partwhole_studies.images.squares import after_logistic, both_losses, by_loss, right_tuples
+from partwhole_studies.images.squares import after_logistic, both_losses, by_loss
 from partwhole_studies.network_tasks import CONTEXTS, make_task
 
 HARDEST = ("CD-3",)
@@ -53,7 +54,7 @@ PRESETS = {
     + cells_of(CIFAR, "resnet", "logistic", CONTEXTS, (0,), 10)
     + cells_of(CIFAR, "vit", "logistic", CONTEXTS, (0,), 10),
 }
-VARIABLES = {"unseen": "", "tuples": "", "theory": "stage place", "salience": "stage place order",
+VARIABLES = {"unseen": "", "theory": "stage place", "salience": "stage place order",
              "terms": "kind"}  # fmt: skip
 seconds = seconds_of(of_images)
 ON_GPU = True
@@ -75,8 +76,7 @@ def _read(config: Config, arrays: Arrays) -> dict[str, Any]:
     size, fit = sizes(task, arrays["answered"]), FITS[config["training"]["loss"]]
     theory = [[margin(config["task"], *at[:2], fit) for at in stage] for stage in salience]
     return {
-        "unseen": arrays["quality"][2],
-        "tuples": right_tuples(config, arrays)[1],
+        "unseen": arrays["quality"][2, -1],
         "terms": size / size.sum(),
         "salience": salience,
         "theory": theory,
@@ -89,10 +89,9 @@ def margin(name: str, order_1: float, order_2: float, fit: str = "margin") -> fl
 
     Those a hair below 0, by noise, are 0.
     """
-    order_1, order_2 = max(float(order_1), 0.0), max(float(order_2), 0.0)
-    total = 3.0 * (order_1 + order_2)
-    shrink = min(1.0, 0.995 / total) if total > 0 else 1.0
-    kernel = OverlapKernel.from_salience((order_1 * shrink, order_2 * shrink))
+    orders = np.maximum((order_1, order_2), 0.0)
+    orders *= min(1.0, 0.995 / max(3.0 * orders.sum(), 1e-9))
+    kernel = OverlapKernel.from_salience(tuple(orders))
     return float(solve(make_task(name), kernel, fit=fit, intercept="free").test_margins.mean())
 
 
@@ -122,7 +121,7 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
     right = mean(hard.unseen.mean("distance"), within=(0.0, 1.0))
     logs = np.log(hard.terms.sel(kind="context")) - np.log(hard.terms.sel(kind="right pair"))
     before, larger = agreement(after_logistic(data), "before", "late")
-    losses = both_losses(data.tuples.sel(task="CD-3")).mean("distance")
+    losses = both_losses(data.unseen.sel(task="CD-3")).mean("distance")
     after = mean(losses.isel(network=1))
     return {
         "right": right,
@@ -140,10 +139,13 @@ def figure(data: xr.Dataset) -> Figure:
     drawn = Figure(figsize=(WIDTH, 7.4), layout="constrained")
     rows: Any = drawn.subfigures(3, 1, height_ratios=[0.6, 2.4, 2.0])
     draw_examples(rows[0], data)
-    upper = rows[1].subplots(1, 2)
+    upper, lower = rows[1].subplots(1, 2), rows[2].subplots(1, 2)
     _draw_accuracy(upper[0], data)
     _draw_phases(upper[1], after_logistic(data))
-    _draw_terms(rows[2].subplots(), data.isel(network=0))
+    _draw_terms(lower[0], data.isel(network=0))
+    right = data.along.isel(network=0).mean("distance").reindex(task=list(CONTEXTS))
+    along.draw(lower[1], right, "task", lambda _: None, over="epoch")
+    lower[1].set_title("ConvNets along training")
     return key(drawn, columns=3)
 
 
@@ -194,6 +196,5 @@ def _draw_terms(ax: Axes, data: xr.Dataset) -> None:
             measured=measured.sel(task=[task]).assign_coords(kind=places),
             published=crosses.sel(task=[task]).assign_coords(kind=places + 0.1),
         )  # fmt: skip
-    ax.set(title="Terms of the answers, ConvNets", xlabel="", ylabel="share of mean sizes")
-    ax.set_xticks(range(len(KINDS)), KINDS, fontsize=8)
-    ax.set_ylim(0, 0.65)
+    ax.set(title="Terms of their answers", xlabel="", ylabel="share of mean sizes", ylim=(0, 0.65))
+    ax.set_xticks(range(len(KINDS)), KINDS, fontsize=8, rotation=25, ha="right")

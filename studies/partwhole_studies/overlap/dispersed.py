@@ -126,7 +126,6 @@ def numbers(data: xr.Dataset) -> dict[str, int | float | Estimate | np.ndarray]:
         "none": mean(error.sel(salience=0)),
         "middle": mean(error.sel(salience=0.3)),
         "strong": mean(error.sel(salience=0.49)),
-        "fall": mean(error.sel(salience=0.3) - error.sel(salience=0.4)),
         "tube_error": mean(data.tube_error.sel(tube=0.5) - error.sel(salience=0.5)),
         "ridge": data.difference.to_numpy(),
         "means": error.mean("seed").sel(salience=list(MEANS)).to_numpy() - list(MEANS.values()),

@@ -43,8 +43,7 @@ DIGITS: Config = {
     "training": ADAM | {"threshold": 0.01, "epochs": 300},
     "fewer": {"pretraining": 40, "multitask": 40},
 }  # fmt: skip
-CAPS = {"fewer": {"pretraining": 100, "multitask": 100}}  # of 1,000 epochs, ten times as long
-CIFAR = DIGITS | CAPS | {"images": "cifar-100", "main_classes": 2, "n_test": 200}
+CIFAR = DIGITS | {"images": "cifar-100", "main_classes": 2, "n_test": 200, "fewer": {}}
 
 
 def _cells(

@@ -26,28 +26,32 @@ from partwhole.study import (
 from partwhole.study.plots import mosaic
 from partwhole_studies.reuse.relu_networks import FULL, MEDIUM, SMALL, by_run, learned, tuned
 
-UNITS = (1, 6)
+UNITS = (1, 3, 6)
 RESCALINGS = (10.0, 1.0, 0.1)
-TASKS = {f"{k} {which}": [c] * k for which, c in (("reused", 1), ("new", 0)) for k in UNITS}
 TITLES = {SINGLE: "Single-task", MULTI: "Multi-task"}
 TITLES |= {tuned(c): f"Finetuning, c = {c:g}" for c in RESCALINGS}
 
 
 def _cells(
-    scale: Config, seeds: int, sizes: Sequence[int], rate: Real | None = None
+    scale: Config,
+    seeds: int,
+    sizes: Sequence[int],
+    units: Sequence[int] = UNITS,
+    rate: Real | None = None,
 ) -> list[Config]:
     """Return a cell for each task and number of samples."""
     # Readouts of the main task are one over the number of its units.
     tasks = [
-        {"task": task, "correlations": units, "magnitude": 1.0 / sqrt(len(units))}
-        for task, units in TASKS.items()
+        {"task": f"{k} {which}", "correlations": [c] * k, "magnitude": 1.0 / sqrt(k)}
+        for which, c in (("reused", 1), ("new", 0))
+        for k in units
     ]
     shared = {"seeds": list(range(seeds)), "ways": [*TITLES], "rate": rate or scale["rate"]}
     return [scale | task | shared | {"n": n} for task in tasks for n in sizes]
 
 
 PRESETS = {
-    "quick": _cells(SMALL, 5, (32, 64)),
+    "quick": _cells(SMALL, 5, (32, 64), (UNITS[0], UNITS[-1])),
     "laptop": _cells(MEDIUM, 3, (32, 64, 128)),
     # As published: steps of .1 in learning few units.
     "paper": _cells(FULL, 6, (16, 32, 64, 128, 256, 512), rate=0.1),

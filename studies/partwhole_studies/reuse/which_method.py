@@ -132,7 +132,6 @@ def gather(cells: Cells) -> xr.Dataset:
 
 def numbers(data: xr.Dataset) -> dict[str, Any]:
     small, middle, large = (data.overlapping.sel(n=n) for n in (32, 64, 128))
-    subset = data.subset.sel(active=5, n=32)
     overlaps = {"none": 0, "half": 20, "full": ACTIVE}
     winners = {name: best(middle.sel(overlap=o).mean("seed")) for name, o in overlaps.items()}
     predicted = data.overlapping.sel(
@@ -148,7 +147,6 @@ def numbers(data: xr.Dataset) -> dict[str, Any]:
         "half_loss": winners["half"][2],
         "few": ratio(small.sel(overlap=20), TUNED[1], MULTI),
         "many": ratio(large.sel(overlap=20), TUNED[1], MULTI),
-        "rescaled": ratio(subset, TUNED[3], TUNED[1]),
         "probing": ratio(middle.sel(overlap=ACTIVE), PROBING, TUNED[1]),
         "networks": networks[np.isfinite(networks)],
     }

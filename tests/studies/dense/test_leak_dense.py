@@ -43,6 +43,8 @@ def kernel_machines(config, kernel):
     cell |= {"loss": np.zeros(seeds), "learned": np.ones(seeds, dtype=bool)}
     similar = np.tile(np.array([[0.0], [kernel.salience[0]], [1.0]]), (seeds, 1, 5))
     cell |= {"similarity_before": similar, "similarity_after": similar}
+    heights = np.tile(similarities.shares([row[:1] for row in similar[0]]), (seeds, 1, 1))
+    cell |= {"pairs_before": heights, "pairs_after": heights}
     return cell | ({"regime": predictions[: config["kernels"]]} if config["kernels"] else {})
 
 

@@ -109,6 +109,19 @@ def test_the_exact_flow_holds_what_is_claimed():
     assert set(verdict().values()) == {"holds"}
     numbers = study.numbers(study.gather(cells()))
     assert numbers["lag"].value == pytest.approx(numbers["flow_lag"], rel=0.1)
+    assert numbers["equal"].endswith("of 20 models; the later takes 1.0 times as long.")
+
+
+def test_the_later_of_two_equal_concepts_is_counted(data):
+    assert study.numbers(data)["equal"] == ""  # the quick preset has no equal means
+    later = study.numbers(study.gather(with_one_slower()))["equal"]
+    assert later.startswith(" With equal means the first is later in 20 of 20 models")
+
+
+def with_one_slower():
+    """Return the exact flow with means 0.5 and 2 where means are equal."""
+    by_mean = {(c["mean"], c["seed"]): arrays for c, arrays in cells()}
+    return [(c, by_mean[study.WEAK, c["seed"]]) for c in study.PRESETS["laptop"]]
 
 
 def test_a_loss_and_another_order_are_noticed():

@@ -48,7 +48,7 @@ def data(cells):
 def test_the_published_sizes_are_asked_of_mnist():
     cells = study.PRESETS["mnist"]
     # Without hyperplanes there are no thresholds, and one kind is enough.
-    assert len({str(config) for config in cells}) == len(cells) == 2 * 3 * (16 + 15)
+    assert len({str(config) for config in cells}) == len(cells) == 3 * 3 * (16 + 15)
     table = published(study.__file__, ["thresholds", "n", "hyperplanes"], table="mean")
     for kind, n, k in table.network.stack(place=table.dims).dropna("place").place.values:
         place = {"thresholds": kind, "n": n, "hyperplanes": [k], "n_test": 12_000}

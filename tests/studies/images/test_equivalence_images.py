@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from image_scores import scored
 from study_cells import computed
 from study_rules import require_whole
 
@@ -42,7 +43,7 @@ def synthetic(preset, answer_of=right_answers):
     for config in study.PRESETS[preset]:
         task, answer = make_task(config["task"]), answer_of(config)
         right = np.mean((answer * task.targets)[~task.is_train] > 0)
-        cell = {"answered": answer, "quality": np.array([1.0, 0.9, right])}
+        cell = {"answered": answer, **scored(1.0, 0.9, right)}
         cells.append((config, cell | {"learned": np.array(True)}))
     return cells
 
@@ -68,7 +69,7 @@ def test_right_answers_have_the_largest_contrast():
     assert np.all(data.right.sel(pairs="unseen") == 1.0)
 
 
-def test_squared_loss_is_read_of_mean_answers():
+def test_squared_loss_stands_beside_the_logistic_one():
     assert study.numbers(study.gather(synthetic("laptop")))["squares"].value == 1.0
 
     def wrong(config):

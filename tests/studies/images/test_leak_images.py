@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from image_scores import scored
 from study_cells import computed
 from study_rules import require_whole, verdicts
 
@@ -42,6 +43,7 @@ def synthetic(preset, noise=0.0, salience=SALIENCES.__getitem__):
         answer = answer + noise * rng.normal(size=len(answer))
         measured = np.broadcast_to(kernel.salience, (2, len(study.PLACES), 2))
         cell = {"answered": answer, "regime": answer, "predicted": answer, "salience": measured}
+        cell |= scored(0.0, 0.1, 0.4)
         cells.append((config, cell | {"learned": np.array(True)}))
     return cells
 

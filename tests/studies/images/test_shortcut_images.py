@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from image_scores import scored
 from study_cells import computed
 from study_rules import require_whole
 
@@ -39,7 +40,7 @@ def synthetic(preset, saliences=SHORTCUT):
         task = make_task(config["task"])
         answer = 3.0 * answers(config["task"], saliences, config["training"]["loss"])
         right = float(np.mean((answer * task.targets)[~task.is_train] > 0))
-        cell = {"answered": answer, "quality": np.array([1.0, 0.97, right]), "salience": measured}
+        cell = {"answered": answer, "salience": measured, **scored(1.0, 0.97, right)}
         cells.append((config, cell | {"learned": np.array(True)}))
     return cells
 

@@ -1,4 +1,4 @@
-"""Accuracy of dense networks along training."""
+"""Accuracy and error along training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from partwhole.study.plots import QUIET, look
-from partwhole_studies.dense.networks import SIDES
+
+DASHES = {"unseen": "-", "seen": ":"}
 
 
 def settled(right: xr.DataArray) -> xr.DataArray:
@@ -24,16 +25,34 @@ def settled(right: xr.DataArray) -> xr.DataArray:
 
 
 def draw(
-    ax: Axes, right: xr.DataArray, by: str, name: Callable[[Any], str], shift: int = 0
+    ax: Axes,
+    right: xr.DataArray,
+    by: str,
+    name: Callable[[Any], str | None],
+    shift: int = 0,
+    over: str = "step",
 ) -> None:
     """Draw means over seeds from step 1, of unseen tuples (lines) and seen ones (dotted)."""
     ax.axhline(0.5, color=QUIET, linewidth=0.8)
-    later = right.sel(step=right.step > 0)
-    for i, group in enumerate(right[by].values):
+    draw_means(ax, right, by, name, shift, over)
+    ax.set(ylim=(-0.03, 1.06), ylabel="share right")
+
+
+def draw_means(
+    ax: Axes,
+    values: xr.DataArray,
+    by: str,
+    name: Callable[[Any], str | None],
+    shift: int,
+    over: str,
+) -> None:
+    """Draw means over seeds of any values, as `draw` does."""
+    later = values.sel({over: values[over] > 0})
+    for i, group in enumerate(values[by].values):
         colour = look(shift + i)["color"]
-        for side, dashes in zip(SIDES, ("-", ":"), strict=True):
-            values = later.sel({by: group, "side": side}).mean("seed")
+        for side, dashes in DASHES.items():
+            means = later.sel({by: group, "side": side}).mean("seed").dropna(over)
             label = name(group) if side == "unseen" else None
-            ax.plot(later.step, values, color=colour, linestyle=dashes, label=label)
-    ax.plot([], [], color="0.25", linestyle=":", label="seen")
-    ax.set(xscale="log", ylim=(-0.03, 1.06), xlabel="steps", ylabel="share right")
+            ax.plot(means[over], means, color=colour, linestyle=dashes, label=label)
+    ax.plot([], [], color="0.25", linestyle=DASHES["seen"], label="seen")
+    ax.set(xscale="log", xlabel=f"{over}s")
